@@ -1,0 +1,210 @@
+//! The two faces of a device.
+//!
+//! [`Device`] is what the methodology uses: it runs a set of streams and hands
+//! every finished IO to a [`Recorder`]. There are three loops behind it:
+//! threads (`sync`), io_uring, and virtual time (the simulator).
+//! [`Blocks`] is what programs living on a device use: bytes in, bytes out.
+//! Both stay under eight methods; growth needs a design note.
+
+use crate::io::{Io, IoRecord};
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The outer shape of a device: what a pattern needs to know to fit on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Geometry {
+    /// Usable bytes from offset 0.
+    pub capacity: Bytes,
+    /// The smallest unit of offset and size the device takes, in bytes.
+    pub sector: Bytes,
+}
+
+/// One sequence of IOs in which each waits for the one before. Parallel
+/// patterns are several streams; number `i` of the set is stream `i`.
+pub type Stream = Box<dyn Iterator<Item = Io> + Send>;
+
+/// Records of one stream in completion order; the capacity is fixed and its
+/// memory touched before the run.
+pub type Chunk = Vec<IoRecord>;
+
+/// Takes what the timed loops measured. Implementations must not make a loop
+/// wait while memory is left.
+pub trait Recorder: Sync {
+    /// An empty chunk with capacity for at least one record.
+    fn fresh(&self) -> Chunk;
+    /// Takes a full chunk (records of one stream) and gives an empty one back.
+    fn exchange(&self, full: Chunk) -> Chunk {
+        self.finish(full);
+        self.fresh()
+    }
+    /// Takes a stream's last chunk, possibly empty.
+    fn finish(&self, last: Chunk);
+}
+
+/// Asks a run to end early, from another thread or a signal handler.
+#[derive(Debug, Default)]
+pub struct Stop(AtomicU8);
+
+impl Stop {
+    /// A stop nobody has asked for.
+    pub const fn new() -> Stop {
+        Stop(AtomicU8::new(0))
+    }
+
+    /// Asks for one step more: first "after this run", then "now".
+    /// Safe to call in a signal handler. Gives the number of times asked.
+    pub fn ask(&self) -> u8 {
+        self.0.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+
+    /// True when the plan must not start another run.
+    pub fn after_this_run(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= 1
+    }
+
+    /// True when the run in progress must end at once and is not kept.
+    #[inline]
+    pub fn now(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= 2
+    }
+}
+
+/// How a set of streams is to be run, besides the IOs themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct RunLimits<'a> {
+    /// End each stream once this much of the device's time has passed, even if
+    /// IOs are left; `None` for no limit. Never cuts an IO short.
+    pub time: Option<Nanos>,
+    /// Asked from outside.
+    pub stop: &'a Stop,
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// IOs finished and recorded.
+    pub ios: u64,
+    /// From the start of the run to the last completion, on the device's clock.
+    pub elapsed: Nanos,
+    /// True where [`RunLimits::time`] ended it before its streams were done.
+    pub time_limit_hit: bool,
+    /// True where it was stopped from outside and must not be kept.
+    pub interrupted: bool,
+}
+
+/// The measured face.
+pub trait Device {
+    /// Capacity and sector size.
+    fn geometry(&self) -> Geometry;
+
+    /// Runs all `streams` at once, each IO after the one before it in its
+    /// stream, until they end or a limit is hit; every finished IO is
+    /// recorded. On an error nothing of the run is to be kept.
+    ///
+    /// # Errors
+    /// [`DeviceError`] with the IO that failed.
+    fn run(
+        &mut self,
+        streams: Vec<Stream>,
+        recorder: &dyn Recorder,
+        limits: RunLimits<'_>,
+    ) -> Result<RunEnd, DeviceError>;
+
+    /// Lets the device alone for `pause`: real time on a real device, virtual
+    /// time on a simulated one. Returns early when `stop` is asked for.
+    fn idle(&mut self, pause: Nanos, stop: &Stop);
+
+    /// The device's clock: nanoseconds since it was opened.
+    fn now(&self) -> Nanos;
+
+    /// True where `now` is virtual: waiting costs nothing.
+    fn is_virtual(&self) -> bool;
+}
+
+/// The data face. Offsets and lengths are multiples of the sector size.
+pub trait Blocks {
+    /// Capacity and sector size.
+    fn geometry(&self) -> Geometry;
+    /// Fills `into` from `offset`.
+    ///
+    /// # Errors
+    /// [`DeviceError`] with the range that failed.
+    fn read(&mut self, offset: Bytes, into: &mut [u8]) -> Result<(), DeviceError>;
+    /// Writes `from` at `offset`.
+    ///
+    /// # Errors
+    /// [`DeviceError`] with the range that failed.
+    fn write(&mut self, offset: Bytes, from: &[u8]) -> Result<(), DeviceError>;
+    /// Makes everything written durable.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    fn flush(&mut self) -> Result<(), DeviceError>;
+    /// Tells the device that a range holds nothing any more.
+    ///
+    /// # Errors
+    /// [`DeviceError`] with the range that failed.
+    fn trim(&mut self, offset: Bytes, length: Bytes) -> Result<(), DeviceError>;
+}
+
+/// What the world did to an IO or to a device.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// An IO came back with an error.
+    #[error("{mode} of {size} bytes at offset {offset} of {target} failed: {source}{}", hint(source))]
+    Io {
+        /// The device, as the user named it.
+        target: String,
+        /// `read`, `write`, …
+        mode: &'static str,
+        /// In bytes.
+        offset: u64,
+        /// In bytes.
+        size: u64,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// An IO moved fewer bytes than asked.
+    #[error(
+        "{mode} of {size} bytes at offset {offset} of {target} moved only {moved} bytes; \
+         did the target shrink while it was measured?"
+    )]
+    Short {
+        /// The device, as the user named it.
+        target: String,
+        /// `read` or `write`.
+        mode: &'static str,
+        /// In bytes.
+        offset: u64,
+        /// In bytes.
+        size: u64,
+        /// What was moved, in bytes.
+        moved: u64,
+    },
+    /// Opening or preparing failed.
+    #[error("{what} {path}: {source}", path = path.display())]
+    Path {
+        /// What was tried, as the start of a sentence ("cannot open").
+        what: String,
+        /// On which path.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// Anything else, said in full, with what to do about it.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// What an errno usually means for somebody measuring a device.
+fn hint(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EIO) => " (the device reported an error; see the kernel's log)",
+        Some(libc::ENXIO | libc::ENODEV) => " (the device is gone)",
+        Some(libc::ENOSPC) => " (nothing is left at that place)",
+        Some(libc::EINVAL) => " (is the offset, size or buffer mode one that this target takes?)",
+        _ => "",
+    }
+}

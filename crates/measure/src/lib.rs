@@ -1,0 +1,6 @@
+//! uFLIP proper: patterns, the nine micro-benchmarks, plans and their
+//! execution. Knows no concrete device.
+#![forbid(unsafe_code)]
+
+pub mod pattern;
+pub mod run;

@@ -1,0 +1,146 @@
+//! A run as planned ([`RunSpec`]) and as it went ([`RunOutcome`]), and the
+//! [`Sink`] that keeps both together with every IO in between.
+//!
+//! Source: paper 000/001, section 3.2, design principle 1: an execution of a
+//! reference pattern against a device is a run; every response time is kept
+//! and min, max, mean and standard deviation summarise it.
+
+use crate::pattern::Pattern;
+use serde::{Deserialize, Serialize};
+use uflip_device::{Nanos, Recorder, RunEnd};
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A point of a micro-benchmark's curve.
+    MicroBenchmark,
+    /// One of the four baselines, long enough to find start-up and period.
+    Baseline,
+    /// A single pattern asked for by the user.
+    Single,
+    /// Something the method needed to know (pause test, state probe).
+    Calibration,
+}
+
+/// The place of a run in its experiment: one value of one varying parameter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The micro-benchmark's name: `granularity`, `alignment`, …
+    pub micro_benchmark: String,
+    /// The varying parameter as Table 1 names it: `IOSize`, `IOShift`, …
+    pub parameter: String,
+    /// Its value: bytes, a count, an increment or nanoseconds. For the mix, a
+    /// positive ratio n is n IOs of pattern 1 for one of pattern 2, a negative
+    /// one is -n IOs of pattern 2 for one of pattern 1.
+    pub value: i64,
+    /// `value` as a person reads it: `32K`, `1.6 ms`, `4 : 1`.
+    pub label: String,
+}
+
+/// One run, wholly determined: the same spec gives the same IOs everywhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// Its number in the plan, from 0; names its record file.
+    pub id: u32,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The curve it belongs to: `SR`, `RR`, `SW`, `RW`, or a mix's `SR/RW`.
+    pub baseline: String,
+    /// Its point on the curve, for micro-benchmarks.
+    pub point: Option<Point>,
+    /// Which repetition of the experiment, from 0.
+    pub repeat: u32,
+    /// What is run, in the pattern's text form.
+    pub pattern: Pattern,
+    /// IOs of each stream, start-up included.
+    pub io_count: u64,
+    /// The first IOs of each stream, left out of the running phase.
+    pub io_ignore: u64,
+    /// The seed of its random locations.
+    pub seed: u64,
+    /// End early after this much time; `None` for no limit.
+    pub time_limit: Option<Nanos>,
+}
+
+/// How a run went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunOutcome {
+    /// What the device says of it.
+    pub end: RunEnd,
+    /// The device's clock when it started, in ns since the device was opened.
+    pub started: Nanos,
+    /// Wall-clock time when it started, in ns since 1970; `None` on a device in
+    /// virtual time.
+    pub started_unix_ns: Option<u64>,
+}
+
+/// Statistics of the response times of a set of IOs, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RtStats {
+    /// How many IOs; the rest is `None` where there are none.
+    pub n: u64,
+    /// Smallest.
+    pub min_ns: Option<u64>,
+    /// Largest.
+    pub max_ns: Option<u64>,
+    /// Arithmetic mean.
+    pub mean_ns: Option<f64>,
+    /// Sample standard deviation (n - 1); `None` below two IOs.
+    pub sd_ns: Option<f64>,
+    /// Percentiles by nearest rank.
+    pub p50_ns: Option<u64>,
+    /// 90th percentile.
+    pub p90_ns: Option<u64>,
+    /// 95th percentile.
+    pub p95_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile.
+    pub p999_ns: Option<u64>,
+    /// 99.99th percentile.
+    pub p9999_ns: Option<u64>,
+}
+
+/// The statistics of one run: over the running phase (each stream's IOs from
+/// `io_ignore` on) and over all IOs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStats {
+    /// From `io_ignore` on.
+    pub running: RtStats,
+    /// From the first IO on.
+    pub all: RtStats,
+    /// For mixes: the running phase of pattern 1 and of pattern 2 apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_pattern: Vec<RtStats>,
+}
+
+/// Keeps runs. Between [`Sink::begin`] and [`Sink::commit`] the recorder takes
+/// the run's IOs; a run is kept whole or not at all.
+pub trait Sink {
+    /// True where the run of this number is already kept (after `--resume`).
+    fn has(&self, id: u32) -> bool;
+
+    /// Gets ready for a run: reserves and touches the memory of its records.
+    ///
+    /// # Errors
+    /// [`SinkError`].
+    fn begin(&mut self, run: &RunSpec) -> Result<(), SinkError>;
+
+    /// Where the timed loops put their records, after `begin`.
+    fn recorder(&self) -> &dyn Recorder;
+
+    /// Makes the run durable and gives its statistics.
+    ///
+    /// # Errors
+    /// [`SinkError`]; nothing of the run is then kept.
+    fn commit(&mut self, run: &RunSpec, outcome: &RunOutcome) -> Result<RunStats, SinkError>;
+
+    /// Forgets the run that was begun.
+    fn abandon(&mut self);
+}
+
+/// A result could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SinkError(pub String);

@@ -1,0 +1,3 @@
+//! uflip
+#![forbid(unsafe_code)]
+fn main() {}
