@@ -5,11 +5,22 @@
 //! device, [`Device`] and [`Blocks`]. This is the only crate that may contain
 //! unsafe code; each use has its `SAFETY` line.
 
+pub mod buffer;
+pub mod clock;
 pub mod device;
+pub mod engine;
 pub mod io;
+pub mod null;
+pub mod real;
 pub mod rng;
+mod sync;
 pub mod units;
+mod uring;
 
+pub use buffer::Data;
 pub use device::{Blocks, Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
+pub use engine::{Buffering, Engine, EngineOptions};
 pub use io::{Io, IoRecord, Mode};
+pub use null::{KeepAll, NullDevice, Overhead, measure_overhead};
+pub use real::RealDevice;
 pub use units::{Bytes, Nanos};

@@ -1,0 +1,233 @@
+//! Real devices: a block device or a file behind file descriptors, driven by
+//! the synchronous loop ([`crate::sync`]) or by io_uring ([`crate::uring`]).
+
+use crate::buffer::{AlignedBuffer, IoBuffer};
+use crate::clock::{Epoch, wait_until};
+use crate::device::{Blocks, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
+use crate::engine::{Engine, EngineOptions};
+use crate::io::{Io, Mode};
+use crate::sync::{Shared, Target, Worker, stream_loop};
+use crate::units::{Bytes, Nanos};
+use crate::uring::{RingWorker, ring_loop};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::sync::Arc;
+
+/// Gives one more file descriptor of the same target, for one more stream.
+pub type Opener = Box<dyn Fn() -> Result<File, DeviceError> + Send>;
+
+/// A block device or file under measurement.
+pub struct RealDevice {
+    name: Arc<str>,
+    geometry: Geometry,
+    options: EngineOptions,
+    opener: Opener,
+    epoch: Epoch,
+    workers: Vec<Worker<FileTarget>>,
+    rings: Vec<RingWorker>,
+}
+
+/// Every stream starts with a buffer of this size; larger IOs grow it.
+const BUFFER_BYTES: usize = 1 << 20;
+
+impl RealDevice {
+    /// A device whose descriptors come from `opener`, called once per stream.
+    /// `name` is what the user called it.
+    ///
+    /// # Errors
+    /// What `opener` says, or that its size cannot be read.
+    pub fn new(
+        name: &str,
+        geometry: Geometry,
+        options: EngineOptions,
+        opener: Opener,
+    ) -> Result<RealDevice, DeviceError> {
+        let mut device = RealDevice {
+            name: name.into(),
+            geometry,
+            options,
+            opener,
+            epoch: Epoch::start(),
+            workers: Vec::new(),
+            rings: Vec::new(),
+        };
+        device.grow_workers(1)?;
+        Ok(device)
+    }
+
+    /// Makes sure that `streams` streams have their descriptor and buffers.
+    fn grow_workers(&mut self, streams: usize) -> Result<(), DeviceError> {
+        while self.workers.len() < streams {
+            let index = self.workers.len() as u64;
+            let target = FileTarget::new(self.name.clone(), (self.opener)()?)?;
+            let buffer = IoBuffer::new(BUFFER_BYTES, self.options.data, self.options.seed, index << 32);
+            self.workers.push(Worker { target, buffer });
+        }
+        Ok(())
+    }
+
+    fn grow_rings(&mut self, streams: usize, queue_depth: u32, poll: bool) -> Result<(), DeviceError> {
+        while self.rings.len() < streams {
+            let index = self.rings.len() as u64;
+            let fd = (self.opener)()?;
+            self.rings.push(RingWorker::new(self.name.clone(), fd, queue_depth, poll, &self.options, index)?);
+        }
+        Ok(())
+    }
+
+    /// How the device is driven.
+    pub fn options(&self) -> &EngineOptions {
+        &self.options
+    }
+}
+
+impl Device for RealDevice {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn run(
+        &mut self,
+        streams: Vec<Stream>,
+        recorder: &dyn Recorder,
+        limits: RunLimits<'_>,
+    ) -> Result<RunEnd, DeviceError> {
+        let shared = Shared::new(recorder, limits);
+        match self.options.engine {
+            Engine::Sync => {
+                self.grow_workers(streams.len())?;
+                shared.run_all(streams, &mut self.workers, stream_loop)
+            }
+            Engine::IoUring { queue_depth, poll } => {
+                self.grow_rings(streams.len(), queue_depth, poll)?;
+                shared.run_all(streams, &mut self.rings, ring_loop)
+            }
+        }
+    }
+
+    fn idle(&mut self, pause: Nanos, stop: &Stop) {
+        let until = self.epoch.now() + pause;
+        while self.epoch.now() < until && !stop.after_this_run() {
+            let slice = (self.epoch.now() + Nanos::from_millis(50)).min(until);
+            wait_until(&self.epoch, slice, stop);
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        self.epoch.now()
+    }
+
+    fn is_virtual(&self) -> bool {
+        false
+    }
+}
+
+impl Blocks for RealDevice {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn read(&mut self, offset: Bytes, into: &mut [u8]) -> Result<(), DeviceError> {
+        // Through an aligned buffer: O_DIRECT takes no other.
+        let mut buffer = AlignedBuffer::new(into.len().max(1));
+        let io = data_io(Mode::Read, offset, into.len());
+        self.workers[0].target.io(&io, &mut buffer.bytes_mut()[..into.len()])?;
+        into.copy_from_slice(&buffer.bytes()[..into.len()]);
+        Ok(())
+    }
+
+    fn write(&mut self, offset: Bytes, from: &[u8]) -> Result<(), DeviceError> {
+        let mut buffer = AlignedBuffer::new(from.len().max(1));
+        buffer.bytes_mut()[..from.len()].copy_from_slice(from);
+        let io = data_io(Mode::Write, offset, from.len());
+        self.workers[0].target.io(&io, &mut buffer.bytes_mut()[..from.len()])
+    }
+
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        self.workers[0].target.io(&data_io(Mode::Flush, Bytes(0), 0), &mut [])
+    }
+
+    fn trim(&mut self, offset: Bytes, length: Bytes) -> Result<(), DeviceError> {
+        self.workers[0].target.trim(offset.0, length.0)
+    }
+}
+
+fn data_io(mode: Mode, offset: Bytes, size: usize) -> Io {
+    Io { wait: Nanos::ZERO, offset, size: size as u32, mode, pattern: 0 }
+}
+
+/// One descriptor of the device: what the synchronous loop measures.
+pub(crate) struct FileTarget {
+    name: Arc<str>,
+    file: File,
+    is_block_device: bool,
+}
+
+impl FileTarget {
+    fn new(name: Arc<str>, file: File) -> Result<FileTarget, DeviceError> {
+        let meta = file.metadata().map_err(|source| DeviceError::Path {
+            what: "cannot look at".to_string(),
+            path: name.to_string().into(),
+            source,
+        })?;
+        Ok(FileTarget { name, file, is_block_device: meta.file_type().is_block_device() })
+    }
+
+    /// BLKDISCARD on a block device, a punched hole in a file.
+    fn trim(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        let fd = self.file.as_raw_fd();
+        let result =
+            if self.is_block_device { discard(fd, offset, length) } else { punch(fd, offset, length) };
+        result.map_err(|source| self.failed(Mode::Trim, offset, length, source))
+    }
+
+    #[cold]
+    fn failed(&self, mode: Mode, offset: u64, size: u64, source: io::Error) -> DeviceError {
+        DeviceError::Io { target: self.name.to_string(), mode: mode.name(), offset, size, source }
+    }
+
+    #[cold]
+    fn short(&self, io: &Io, moved: usize) -> DeviceError {
+        DeviceError::Short {
+            target: self.name.to_string(),
+            mode: io.mode.name(),
+            offset: io.offset.0,
+            size: u64::from(io.size),
+            moved: moved as u64,
+        }
+    }
+}
+
+impl Target for FileTarget {
+    #[inline]
+    fn io(&mut self, io: &Io, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        let moved = match io.mode {
+            Mode::Read => self.file.read_at(buffer, io.offset.0),
+            Mode::Write => self.file.write_at(buffer, io.offset.0),
+            Mode::Flush => self.file.sync_data().map(|()| buffer.len()),
+            Mode::Trim => return self.trim(io.offset.0, u64::from(io.size)),
+        };
+        match moved {
+            Ok(n) if n == buffer.len() => Ok(()),
+            Ok(n) => Err(self.short(io, n)),
+            Err(e) => Err(self.failed(io.mode, io.offset.0, u64::from(io.size), e)),
+        }
+    }
+}
+
+fn discard(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
+    const BLKDISCARD: libc::c_ulong = 0x1277;
+    let range = [offset, length];
+    // SAFETY: fd is open for the call, BLKDISCARD reads two u64 from `range`.
+    let result = unsafe { libc::ioctl(fd, BLKDISCARD as _, range.as_ptr()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn punch(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: fd is open for the call; no memory is passed.
+    let result = unsafe { libc::fallocate(fd, mode, offset as libc::off_t, length as libc::off_t) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

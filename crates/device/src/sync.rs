@@ -1,0 +1,167 @@
+//! The synchronous loop: one thread a stream, one IO at a time, as the paper
+//! asks (000/001, section 4.3: direct IO past the file system, synchronous IO
+//! past the system's own parallelism).
+//!
+//! The response time of an IO is the time between two readings of the clock
+//! around one system call (`pread`, `pwrite`, `fdatasync`, a discard) or, on
+//! the null device, around nothing. It contains one reading of the clock.
+
+use crate::buffer::IoBuffer;
+use crate::clock::{Epoch, wait_until};
+use crate::device::{DeviceError, Recorder, RunEnd, RunLimits, Stream};
+use crate::io::{Io, IoRecord};
+use crate::units::Nanos;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Where the loop sends an IO. Two exist: a file descriptor and nothing.
+pub(crate) trait Target: Send {
+    /// Does the IO and returns when it is done.
+    fn io(&mut self, io: &Io, buffer: &mut [u8]) -> Result<(), DeviceError>;
+}
+
+/// What one stream came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StreamEnd {
+    pub ios: u64,
+    pub last: Nanos,
+    pub time_limit_hit: bool,
+    pub interrupted: bool,
+}
+
+/// What all streams of a run share.
+pub(crate) struct Shared<'a> {
+    pub recorder: &'a dyn Recorder,
+    pub limits: RunLimits<'a>,
+    /// Set when any stream failed: the others end too.
+    pub failed: AtomicBool,
+}
+
+impl<'a> Shared<'a> {
+    pub(crate) fn new(recorder: &'a dyn Recorder, limits: RunLimits<'a>) -> Shared<'a> {
+        Shared { recorder, limits, failed: AtomicBool::new(false) }
+    }
+
+    /// Must the run be given up before its next IO?
+    #[inline(always)]
+    pub(crate) fn given_up(&self) -> bool {
+        self.limits.stop.now() || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Runs one stream per thread with `body(index, stream, epoch)`, all of
+    /// them started at the same moment; a single stream runs in the caller's
+    /// thread.
+    pub(crate) fn run_all<W: Send>(
+        &self,
+        streams: Vec<Stream>,
+        workers: &mut [W],
+        body: impl Fn(&Shared, u16, &mut W, Stream, &(dyn Fn() -> Epoch + Sync)) -> Result<StreamEnd, DeviceError>
+        + Sync,
+    ) -> Result<RunEnd, DeviceError> {
+        assert!(streams.len() <= workers.len() && streams.len() <= IoRecord::MAX_STREAMS);
+        let one = streams.len() == 1;
+        if one {
+            let stream = streams.into_iter().next().expect("one stream");
+            return body(self, 0, &mut workers[0], stream, &Epoch::start).map(|end| whole(&[end]));
+        }
+        let barrier = Barrier::new(streams.len());
+        let epoch = std::sync::OnceLock::new();
+        let start = || {
+            barrier.wait();
+            *epoch.get_or_init(Epoch::start)
+        };
+        let (body, start) = (&body, &start);
+        let ends: Vec<Result<StreamEnd, DeviceError>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = streams
+                .into_iter()
+                .zip(workers.iter_mut())
+                .enumerate()
+                .map(|(index, (stream, worker))| {
+                    scope.spawn(move || {
+                        let end = body(self, index as u16, worker, stream, start);
+                        if end.is_err() {
+                            self.failed.store(true, Ordering::Relaxed);
+                        }
+                        end
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|t| t.join().expect("a stream's thread does not panic")).collect()
+        });
+        let ends: Vec<StreamEnd> = ends.into_iter().collect::<Result<_, _>>()?;
+        Ok(whole(&ends))
+    }
+}
+
+/// The run's end from its streams' ends.
+fn whole(ends: &[StreamEnd]) -> RunEnd {
+    RunEnd {
+        ios: ends.iter().map(|e| e.ios).sum(),
+        elapsed: ends.iter().map(|e| e.last).max().unwrap_or_default(),
+        time_limit_hit: ends.iter().any(|e| e.time_limit_hit),
+        interrupted: ends.iter().any(|e| e.interrupted),
+    }
+}
+
+/// A thread's own things: its target and its buffer, ready before the run.
+pub(crate) struct Worker<T> {
+    pub target: T,
+    pub buffer: IoBuffer,
+}
+
+/// THE timed loop of the synchronous engine.
+pub(crate) fn stream_loop<T: Target>(
+    shared: &Shared<'_>,
+    index: u16,
+    worker: &mut Worker<T>,
+    mut stream: Stream,
+    start: &(dyn Fn() -> Epoch + Sync),
+) -> Result<StreamEnd, DeviceError> {
+    let mut end = StreamEnd::default();
+    let deadline = shared.limits.time.unwrap_or(Nanos(u64::MAX));
+    let mut chunk = shared.recorder.fresh();
+    let mut next = stream.next();
+    if let Some(io) = &next {
+        worker.buffer.prepare(io);
+    }
+    let epoch = start();
+    while let Some(io) = next {
+        if shared.given_up() {
+            end.interrupted = true;
+            break;
+        }
+        if end.last >= deadline {
+            end.time_limit_hit = true;
+            break;
+        }
+        let bytes = worker.buffer.prepare(&io);
+        if io.wait > Nanos::ZERO {
+            wait_until(&epoch, end.last + io.wait, shared.limits.stop);
+        }
+
+        let submit = epoch.now();
+        worker.target.io(&io, bytes)?;
+        let done = epoch.now();
+
+        chunk.push(IoRecord::new(&io, index, submit, Nanos(done.0 - submit.0)));
+        end.ios += 1;
+        end.last = done;
+        if chunk.len() == chunk.capacity() {
+            chunk = shared.recorder.exchange(chunk);
+        }
+        next = stream.next();
+    }
+    shared.recorder.finish(chunk);
+    Ok(end)
+}
+
+/// A target that does nothing: what is left is the tool's own cost.
+pub(crate) struct NoTarget;
+
+impl Target for NoTarget {
+    #[inline(always)]
+    fn io(&mut self, io: &Io, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        std::hint::black_box((io.offset, buffer.as_ptr()));
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! The engines on real files: what they do arrives, what fails is said.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use uflip_device::{
+    Blocks, Buffering, Bytes, Data, Device, DeviceError, Engine, EngineOptions, Geometry, Io, IoRecord,
+    KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
+};
+
+const SIZE: u64 = 4 << 20;
+const URING: Engine = Engine::IoUring { queue_depth: 8, poll: false };
+
+fn open(path: &Path, options: EngineOptions) -> RealDevice {
+    let path: PathBuf = path.into();
+    let flags = options.buffering.open_flags();
+    let geometry = Geometry { capacity: Bytes(SIZE), sector: Bytes(512) };
+    let opener =
+        Box::new(move || -> Result<File, DeviceError> {
+            OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path).map_err(|source| {
+                DeviceError::Path { what: "cannot open".into(), path: path.clone(), source }
+            })
+        });
+    RealDevice::new("test", geometry, options, opener).unwrap()
+}
+
+fn file() -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), vec![7u8; SIZE as usize]).unwrap();
+    file
+}
+
+fn ios(mode: Mode, size: u32, offsets: impl IntoIterator<Item = u64>) -> Stream {
+    let ios: Vec<Io> = offsets
+        .into_iter()
+        .map(|o| Io { wait: Nanos::ZERO, offset: Bytes(o), size, mode, pattern: 0 })
+        .collect();
+    Box::new(ios.into_iter())
+}
+
+fn run(device: &mut RealDevice, streams: Vec<Stream>) -> Result<(RunEnd, Vec<IoRecord>), DeviceError> {
+    let keep = KeepAll::new(16);
+    let end = device.run(streams, &keep, RunLimits { time: None, stop: &Stop::new() })?;
+    Ok((end, keep.records()))
+}
+
+#[test]
+fn both_engines_do_every_io_of_every_stream() {
+    for engine in [Engine::Sync, URING] {
+        for buffering in [Buffering::Direct, Buffering::DirectSync, Buffering::Buffered] {
+            let file = file();
+            let mut device = open(file.path(), EngineOptions { engine, buffering, ..Default::default() });
+            let halves = vec![
+                ios(Mode::Write, 8192, (0..128).map(|i| i * 8192)),
+                ios(Mode::Write, 8192, (128..256).map(|i| i * 8192)),
+            ];
+            let (end, records) = run(&mut device, halves).unwrap();
+            assert_eq!((end.ios, records.len()), (256, 256), "{engine}, {buffering}");
+            assert!(records.iter().all(|r| r.response() > Nanos::ZERO && r.size() == 8192));
+            let content = std::fs::read(file.path()).unwrap();
+            assert!(
+                content[..2 << 20].chunks(512).all(|s| s != [7u8; 512]),
+                "{engine}: a sector was not written"
+            );
+            assert!(content[2 << 20..].iter().all(|b| *b == 7), "{engine}: something else was written");
+        }
+    }
+}
+
+#[test]
+fn io_uring_records_each_io_once_with_its_own_offset() {
+    let file = file();
+    let mut device = open(file.path(), EngineOptions { engine: URING, ..Default::default() });
+    let (_, records) = run(&mut device, vec![ios(Mode::Read, 4096, (0..500).map(|i| i * 4096))]).unwrap();
+    let mut offsets: Vec<u64> = records.iter().map(|r| r.offset().0 / 4096).collect();
+    offsets.sort_unstable();
+    assert_eq!(offsets, (0..500).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_pause_lets_the_queue_run_empty() {
+    let file = file();
+    let mut device = open(file.path(), EngineOptions { engine: URING, ..Default::default() });
+    let wait = Nanos::from_millis(2);
+    let paused =
+        (0..8).map(move |i| Io { wait, offset: Bytes(i * 4096), size: 4096, mode: Mode::Read, pattern: 0 });
+    let (_, records) = run(&mut device, vec![Box::new(paused)]).unwrap();
+    assert!(records.windows(2).all(|w| w[1].submit() >= w[0].submit() + w[0].response() + wait));
+}
+
+#[test]
+fn data_is_what_was_asked_for() {
+    for engine in [Engine::Sync, URING] {
+        let file = file();
+        let mut device =
+            open(file.path(), EngineOptions { engine, data: Data::Byte(0xa5), ..Default::default() });
+        run(&mut device, vec![ios(Mode::Write, 1 << 20, [0, 1 << 20])]).unwrap();
+        let content = std::fs::read(file.path()).unwrap();
+        assert!(content[..2 << 20].iter().all(|b| *b == 0xa5), "{engine}");
+    }
+}
+
+#[test]
+fn beyond_the_end_is_a_short_read_not_a_result() {
+    for engine in [Engine::Sync, URING] {
+        let file = file();
+        let mut device = open(file.path(), EngineOptions { engine, ..Default::default() });
+        let error = run(&mut device, vec![ios(Mode::Read, 4096, [0, SIZE])]).unwrap_err();
+        assert!(matches!(error, DeviceError::Short { moved: 0, offset: SIZE, .. }), "{engine}: {error}");
+        // The device can be used again: nothing is left in flight.
+        assert_eq!(run(&mut device, vec![ios(Mode::Read, 4096, [0])]).unwrap().1.len(), 1);
+    }
+}
+
+#[test]
+fn one_failing_stream_ends_the_others() {
+    let file = file();
+    let mut device = open(file.path(), EngineOptions::default());
+    let endless = Box::new(std::iter::repeat(Io {
+        wait: Nanos::from_micros(50),
+        offset: Bytes(0),
+        size: 4096,
+        mode: Mode::Read,
+        pattern: 0,
+    }));
+    let error = run(&mut device, vec![endless, ios(Mode::Read, 4096, [SIZE])]).unwrap_err();
+    assert!(error.to_string().contains("moved only 0 bytes"), "{error}");
+}
+
+#[test]
+fn an_error_names_the_io_and_the_device() {
+    let file = file();
+    let mut device = open(file.path(), EngineOptions::default());
+    // O_DIRECT takes no 100-byte offset.
+    let error = run(&mut device, vec![ios(Mode::Read, 4096, [100])]);
+    if let Err(error) = error {
+        let text = error.to_string();
+        assert!(text.contains("read of 4096 bytes at offset 100 of test failed"), "{text}");
+    } else {
+        eprintln!("skipped: this file system takes unaligned direct IO");
+    }
+}
+
+#[test]
+fn polling_where_there_is_none_says_what_to_do() {
+    let file = file();
+    let path: PathBuf = file.path().into();
+    let engine = Engine::IoUring { queue_depth: 4, poll: true };
+    let options = EngineOptions { engine, ..Default::default() };
+    let mut device = open(&path, options);
+    match run(&mut device, vec![ios(Mode::Read, 4096, [0])]) {
+        Ok((end, _)) => assert_eq!(end.ios, 1),
+        Err(error) => assert!(error.to_string().contains("leave --poll away"), "{error}"),
+    }
+}
+
+#[test]
+fn the_data_face_reads_what_it_wrote() {
+    let file = file();
+    let mut device = open(file.path(), EngineOptions::default());
+    let data: Vec<u8> = (0..8192).map(|i| (i % 251) as u8).collect();
+    device.write(Bytes(4096), &data).unwrap();
+    device.flush().unwrap();
+    let mut back = vec![0; 8192];
+    device.read(Bytes(4096), &mut back).unwrap();
+    assert_eq!(back, data);
+    device.trim(Bytes(4096), Bytes(4096)).unwrap();
+    device.read(Bytes(4096), &mut back).unwrap();
+    assert!(back[..4096].iter().all(|b| *b == 0));
+    assert_eq!(back[4096..], data[4096..]);
+}
