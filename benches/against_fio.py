@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""fio as the second witness: the same pattern with fio and with uflip in turn.
+
+    benches/against_fio.py [--rounds N] [--ios N] [--small] [--uflip PATH]
+
+Prints, per case, medians over the rounds of both programs and their ratio:
+CPU time per IO, peak memory and bytes stored for the null engine, mean response
+time for a file in memory, a loop device over memory (needs root) and a scratch
+file in the current folder. fio runs with per-IO latency logs, as its users keep
+every IO; the null case also runs it without any log. Cases that a machine
+cannot do are skipped with a line that says why. --small is the short form that
+the test suite runs. Exit code 0 even where a target is missed: it measures.
+"""
+import argparse, json, os, shutil, statistics, subprocess, sys, tempfile
+
+
+def run(command, cwd):
+    """CPU seconds, peak memory in KiB and standard output of one command."""
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(command, cwd=cwd, stdout=out, stderr=subprocess.PIPE)
+        errors = child.stderr.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: exit {child.returncode}: {errors.decode()[-600:]}")
+        out.seek(0)
+        return usage.ru_utime + usage.ru_stime, usage.ru_maxrss, out.read().decode()
+
+
+def stored(folder, ending):
+    return sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder) if f.endswith(ending))
+
+
+def fio(target, mode, ios, size, engine, logs):
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["fio", "--name=a", f"--ioengine={engine}", f"--rw={mode}", "--bs=4k", "--iodepth=1",
+                   f"--size={size}", f"--io_size={ios * 4096}", "--norandommap", "--randrepeat=0",
+                   "--output-format=json"]
+        if target:
+            command += [f"--filename={target}", "--direct=1", "--allow_file_create=0"]
+        if logs:
+            command += ["--write_lat_log=x", "--log_avg_msec=0"]
+        cpu, peak, out = run(command, folder)
+        part = json.loads(out[out.index("{"):])["jobs"][0]["read" if "read" in mode else "write"]
+        done = part["total_ios"]
+        return {"cpu_us": cpu / done * 1e6, "peak_mib": peak / 1024, "bytes": stored(folder, ".log") / done,
+                "mean_us": part["clat_ns"]["mean"] / 1e3, "ios": done}
+
+
+def uflip(program, target, base, ios, size, extra=()):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [program, "pattern", target, "--base", base, "--io-size", "4K", "--target-size", f"{size}",
+                   "--io-count", f"{ios}", "--records", "x.parquet", "--json", *extra]
+        cpu, peak, out = run(command, folder)
+        facts = json.loads(out)
+        stats = facts["stats"]["running"]
+        return {"cpu_us": cpu / stats["n"] * 1e6, "peak_mib": peak / 1024,
+                "bytes": stored(folder, ".parquet") / stats["n"], "mean_us": stats["mean_ns"] / 1e3,
+                "ios": stats["n"]}
+
+
+def compare(title, rounds, contestants, keys, targets):
+    """Runs the contestants in turn and prints medians and ratios."""
+    rows = {name: [] for name, _ in contestants}
+    for _ in range(rounds):
+        for name, action in contestants:
+            rows[name].append(action())
+    print(f"\n{title}")
+    print(f"  {'':28}" + "".join(f"{k:>12}" for k in keys))
+    median = {n: {k: statistics.median(r[k] for r in rs) for k in keys} for n, rs in rows.items()}
+    for name, _ in contestants:
+        print(f"  {name:28}" + "".join(f"{median[name][k]:12.3f}" for k in keys))
+    ours = contestants[-1][0]
+    for peer, key, limit in targets:
+        ratio = median[ours][key] / median[peer][key] if median[peer][key] else float("nan")
+        word = "met" if ratio <= limit else "MISSED"
+        print(f"  {key} uflip / {peer}: {ratio:.3f} (target <= {limit}: {word})")
+    sys.stdout.flush()
+
+
+def null_case(o):
+    size = 1 << 30
+    compare(f"null device, 4 KiB random reads, QD1, {o.ios} IOs", o.rounds, [
+        ("fio, no log", lambda: fio(None, "randread", o.ios, size, "null", False)),
+        ("fio, latency logs", lambda: fio(None, "randread", o.ios, size, "null", True)),
+        ("uflip, every IO kept", lambda: uflip(o.uflip, "null:", "RR", o.ios, size)),
+    ], ["cpu_us", "peak_mib", "bytes", "mean_us"], [
+        ("fio, latency logs", "cpu_us", 0.5), ("fio, no log", "cpu_us", 1.0),
+        ("fio, latency logs", "peak_mib", 0.25), ("fio, latency logs", "bytes", 0.25)])
+
+
+def path_case(o, title, path, size, ios, extra=()):
+    for mode, base in [("randread", "RR"), ("randwrite", "RW")]:
+        compare(f"{title}, 4 KiB {mode}, QD1, {ios} IOs", o.rounds, [
+            ("fio psync, latency logs", lambda: fio(path, mode, ios, size, "psync", True)),
+            ("uflip sync, every IO kept", lambda: uflip(o.uflip, path, base, ios, size, extra)),
+        ], ["mean_us", "cpu_us", "bytes"], [("fio psync, latency logs", "mean_us", 1.0)])
+
+
+def scratch(o, folder, size):
+    """A scratch file made by uflip itself."""
+    path = os.path.join(folder, "against-fio.uflip-scratch")
+    run([o.uflip, "pattern", path, "--base", "RR", "--io-count", "1", "--scratch-size", f"{size}"], folder)
+    return path
+
+
+def loop_case(o, size):
+    backing = tempfile.NamedTemporaryFile(dir="/dev/shm")
+    backing.write(os.urandom(1 << 20) * (size >> 20))
+    backing.flush()
+    try:
+        device = subprocess.run(["losetup", "-f", "--show", backing.name], check=True, capture_output=True,
+                                text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as e:
+        print(f"\nskipped: loop device over memory ({e})")
+        return
+    try:
+        path_case(o, "loop device over memory", device, size, o.path_ios, ["--erase-device", device])
+    finally:
+        subprocess.run(["losetup", "-d", device], check=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ios", type=int, default=5_000_000)
+    parser.add_argument("--path-ios", type=int, default=100_000)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--uflip", default=os.path.join(os.path.dirname(__file__), "../target/release/uflip"))
+    o = parser.parse_args()
+    o.uflip = os.path.abspath(o.uflip)
+    if o.small:
+        o.rounds, o.ios, o.path_ios = 1, 20_000, 500
+    if not shutil.which("fio"):
+        print("skipped: fio is not installed")
+        return
+    print(subprocess.run(["fio", "--version"], capture_output=True, text=True).stdout.strip(),
+          "against", subprocess.run([o.uflip, "--version"], capture_output=True, text=True).stdout.strip(),
+          "on", os.uname().release)
+    size = (16 << 20) if o.small else (256 << 20)
+    null_case(o)
+    if os.path.isdir("/dev/shm"):
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            path_case(o, "file in memory", scratch(o, folder, size), size, o.path_ios)
+    loop_case(o, size)
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        path_case(o, "scratch file on this disk", scratch(o, os.path.abspath(folder), size), size,
+                  max(o.path_ios // 10, 100))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,365 @@
+//! The command line as typed. Nothing is opened or decided here: see
+//! [`crate::target`] and the commands for what becomes of it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use uflip_device::{Buffering, Bytes, Data, Engine, EngineOptions, Nanos};
+
+/// Tells how a storage device really behaves: which IO patterns it likes, which
+/// it punishes, and what to do about it.
+///
+/// Measures the response time of every single IO of well-defined patterns
+/// (uFLIP, CIDR 2009). Without a target, `uflip run` measures the disk under
+/// the current folder through a scratch file and touches nothing else.
+#[derive(Parser, Debug)]
+#[command(name = "uflip", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Measure a device: the four baselines and the nine micro-benchmarks
+    Run(RunArgs),
+    /// Run one IO pattern and print its statistics
+    Pattern(PatternArgs),
+    /// Show what a run would do: runs, bytes, time; nothing is written
+    Plan(PlanArgs),
+    /// List what could be measured, and why something is refused
+    Devices(DevicesArgs),
+    /// Print the results of a folder again
+    Show(ShowArgs),
+    /// Write results as CSV, JSON or Parquet
+    Export(ExportArgs),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff)
+    Man,
+}
+
+/// `uflip run`
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// A block device or file; without one, a scratch file in the current
+    /// folder is made, measured and removed
+    pub target: Option<String>,
+    /// The folder for the results; a new one is made where none is named
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub plan: PlanOptionArgs,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
+    /// Use at most this much time for the whole benchmark; runs are cut short
+    /// where it is needed [default for quick: 100s]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<Nanos>,
+    /// Go on with the interrupted benchmark in DIR
+    #[arg(long, requires = "output")]
+    pub resume: bool,
+    /// Leave the scratch file in place afterwards
+    #[arg(long)]
+    pub keep_scratch: bool,
+    /// Print the result as JSON instead of curves
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What goes into a plan.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What is measured")]
+pub struct PlanOptionArgs {
+    /// How thorough: quick (about two minutes), standard (the paper's values,
+    /// three repeats), full (more values, from an enforced random state)
+    #[arg(long, value_enum, default_value_t = PresetArg::Quick)]
+    pub preset: PresetArg,
+    /// Only these micro-benchmarks, separated by commas: granularity,
+    /// alignment, locality, partitioning, order, parallelism, mix, pause, bursts
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Only these baselines: SR, RR, SW, RW
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub baselines: Vec<String>,
+    /// Other values for a micro-benchmark's parameter, for example
+    /// granularity=4K,64K,1M (may be given several times)
+    #[arg(long, value_name = "NAME=V,V")]
+    pub values: Vec<String>,
+    /// The state the device is brought into first
+    #[arg(long, value_enum)]
+    pub state: Option<StateArg>,
+    /// IOSize of everything but granularity
+    #[arg(long, value_name = "SIZE", default_value = "32K")]
+    pub io_size: Bytes,
+    /// How often each experiment is repeated
+    #[arg(long, value_name = "N")]
+    pub repeats: Option<u32>,
+    /// Idle time between runs
+    #[arg(long, value_name = "TIME")]
+    pub pause_between: Option<Nanos>,
+    /// The seed of all random choices; drawn and printed where none is given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The size of a scratch file that has to be made
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub scratch_size: Bytes,
+}
+
+/// `--preset`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PresetArg {
+    /// About two minutes
+    Quick,
+    /// The paper's values
+    Standard,
+    /// More values
+    Full,
+}
+
+/// `--state`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StateArg {
+    /// Random IOs of random size over the whole device
+    Random,
+    /// The whole device in order
+    Sequential,
+    /// As it is
+    None,
+}
+
+/// How the device is driven.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "How the device is driven")]
+pub struct EngineArgs {
+    /// The loop that submits IOs: sync is one thread a stream and one IO at a
+    /// time, as the paper asks
+    #[arg(long, value_enum, default_value_t = EngineArg::Sync)]
+    pub engine: EngineArg,
+    /// IOs in flight per stream (io_uring only)
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub queue_depth: u32,
+    /// Poll the device for completions (io_uring, on devices with poll queues)
+    #[arg(long)]
+    pub poll: bool,
+    /// What lies between an IO and the device
+    #[arg(long, value_enum, default_value_t = BufferingArg::Direct)]
+    pub buffering: BufferingArg,
+    /// What is written: random (never compressible, never the same twice),
+    /// zeros, a byte such as 0xa5, or age (a count of writes)
+    #[arg(long, value_name = "WHAT", default_value = "random")]
+    pub data: Data,
+}
+
+/// `--engine`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// pread and pwrite
+    Sync,
+    /// io_uring
+    #[value(name = "io_uring", alias = "io-uring")]
+    IoUring,
+}
+
+/// `--buffering`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BufferingArg {
+    /// O_DIRECT
+    Direct,
+    /// O_DIRECT and O_DSYNC: each write reaches the medium
+    Dsync,
+    /// Through the page cache
+    Buffered,
+}
+
+impl EngineArgs {
+    /// The options these arguments stand for.
+    ///
+    /// # Errors
+    /// Where they contradict each other.
+    pub fn resolve(&self, seed: u64) -> anyhow::Result<EngineOptions> {
+        if self.engine == EngineArg::Sync && (self.queue_depth != 1 || self.poll) {
+            anyhow::bail!(
+                "the sync engine has one IO in flight per stream and cannot poll; \
+                 type --engine io_uring with --queue-depth or --poll, or use --parallel for more streams"
+            );
+        }
+        let engine = match self.engine {
+            EngineArg::Sync => Engine::Sync,
+            EngineArg::IoUring => Engine::IoUring { queue_depth: self.queue_depth, poll: self.poll },
+        };
+        let buffering = match self.buffering {
+            BufferingArg::Direct => Buffering::Direct,
+            BufferingArg::Dsync => Buffering::DirectSync,
+            BufferingArg::Buffered => Buffering::Buffered,
+        };
+        Ok(EngineOptions { engine, buffering, data: self.data, seed })
+    }
+}
+
+/// Consent to destroy data.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Safety")]
+pub struct ConsentArgs {
+    /// Allow writing to exactly this block device, named by its serial or
+    /// path; what it holds is lost. `uflip devices` and every refusal print
+    /// what to type
+    #[arg(long, value_name = "SERIAL|PATH")]
+    pub erase_device: Vec<String>,
+}
+
+/// `uflip plan`
+#[derive(Args, Debug)]
+pub struct PlanArgs {
+    /// A block device or file; without one, a scratch file is assumed
+    pub target: Option<String>,
+    #[command(flatten)]
+    pub plan: PlanOptionArgs,
+    /// Print the whole plan as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip pattern`
+#[derive(Args, Debug)]
+pub struct PatternArgs {
+    /// A block device or file, or null: for the device that answers at once
+    pub target: String,
+    /// The baseline pattern
+    #[arg(long, value_name = "SR|RR|SW|RW", required_unless_present = "pattern")]
+    pub base: Option<String>,
+    /// A whole pattern in its text form, such as '3 SR(io_size=8K) / 1 RW',
+    /// instead of --base and the options below
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["base", "mix"])]
+    pub pattern: Option<String>,
+    /// Size of an IO
+    #[arg(long, value_name = "SIZE", default_value = "32K")]
+    pub io_size: Bytes,
+    /// Shift of every IO against IOSize boundaries
+    #[arg(long, value_name = "SIZE", default_value = "0")]
+    pub io_shift: Bytes,
+    /// Where the target space starts
+    #[arg(long, value_name = "SIZE", default_value = "0")]
+    pub target_offset: Bytes,
+    /// How large the target space is [default: the rest of the device]
+    #[arg(long, value_name = "SIZE")]
+    pub target_size: Option<Bytes>,
+    /// Ordered: linear increment in IOs (-1 reverse, 0 in place)
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub incr: Option<i64>,
+    /// Partitioned: number of partitions visited round robin
+    #[arg(long, value_name = "N")]
+    pub partitions: Option<u32>,
+    /// Random locations without repetition until all were used
+    #[arg(long)]
+    pub no_repeat: bool,
+    /// Idle time before each IO, or between bursts
+    #[arg(long, value_name = "TIME")]
+    pub pause: Option<Nanos>,
+    /// IOs in a burst between pauses
+    #[arg(long, value_name = "N", requires = "pause")]
+    pub burst: Option<u64>,
+    /// Processes running the pattern side by side, each in its share of the target
+    #[arg(long, value_name = "N")]
+    pub parallel: Option<u32>,
+    /// Mix with this second baseline
+    #[arg(long, value_name = "SR|RR|SW|RW", requires = "ratio")]
+    pub mix: Option<String>,
+    /// IOs of the first pattern for one of the second (-N: one of the first for N of the second)
+    #[arg(long, value_name = "N", requires = "mix", allow_negative_numbers = true)]
+    pub ratio: Option<i64>,
+    /// IOs of each stream
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub io_count: u64,
+    /// First IOs left out of the statistics
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub io_ignore: u64,
+    /// End after this much time even if IOs are left
+    #[arg(long, value_name = "TIME")]
+    pub time_limit: Option<Nanos>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// The seed of random locations; drawn and printed where none is given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The size of the file where it has to be made
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub scratch_size: Bytes,
+    /// Keep every IO in this file
+    #[arg(long, value_name = "FILE.csv|.parquet")]
+    pub records: Option<PathBuf>,
+    /// Print the IOs as CSV instead of doing them; the target is not touched
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip devices`
+#[derive(Args, Debug)]
+pub struct DevicesArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip show`
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// The folder with the results
+    pub dir: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Only ASCII characters in curves
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// `uflip export`
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    /// The folder with the results
+    pub dir: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = WhatArg::Runs)]
+    pub what: WhatArg,
+    /// Only the records of this run
+    #[arg(long, value_name = "ID")]
+    pub run: Option<u32>,
+    /// The format; taken from the name of the output file where none is given
+    #[arg(long, value_enum)]
+    pub format: Option<FormatArg>,
+    /// The file to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `--what`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WhatArg {
+    /// One row a run: parameters and statistics
+    Runs,
+    /// One row an IO
+    Records,
+}
+
+/// `--format`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Comma-separated values
+    Csv,
+    /// JSON
+    Json,
+    /// Parquet
+    Parquet,
+}
