@@ -1,0 +1,140 @@
+//! The block layer as witness: each location function is run on a loop device
+//! and the kernel's own trace of requests is compared with the planned IOs.
+
+use crate::support::{Loop, expect, is_root, skipped};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One request: `R` or `W`, offset and size in bytes.
+type Request = (char, u64, u64);
+
+/// A trace of the requests issued to one device, in a tracing instance of its
+/// own so that nobody else's tracing is disturbed.
+struct Trace {
+    instance: PathBuf,
+    device: String,
+}
+
+impl Trace {
+    fn start(device: &Path) -> Option<Trace> {
+        let root = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
+            .iter()
+            .map(Path::new)
+            .find(|p| p.join("events/block/block_rq_issue").is_dir());
+        let Some(root) = root.filter(|_| is_root()) else {
+            skipped("no block trace: needs root, tracefs mounted and the block events");
+            return None;
+        };
+        let instance = root.join("instances").join(format!("uflip-test-{}", std::process::id()));
+        if let Err(e) = fs::create_dir(&instance) {
+            skipped(&format!("no tracing instance: {e}"));
+            return None;
+        }
+        fs::write(instance.join("buffer_size_kb"), "4096").ok();
+        fs::write(instance.join("events/block/block_rq_issue/enable"), "1").expect("the event can be enabled");
+        let name = device.file_name().and_then(|n| n.to_str()).expect("a plain name");
+        let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("the device's number");
+        Some(Trace { instance, device: number.trim().replace(':', ",") })
+    }
+
+    fn requests(&self) -> Vec<Request> {
+        let trace = fs::read_to_string(self.instance.join("trace")).expect("the trace can be read");
+        trace.lines().filter_map(|line| self.request(line)).collect()
+    }
+
+    /// `… block_rq_issue: 7,0 WS 8192 () 16 + 16 none,0,0 [uflip]`
+    fn request(&self, line: &str) -> Option<Request> {
+        let event = line.split_once("block_rq_issue: ")?.1;
+        let mut words = event.split_whitespace();
+        if words.next()? != self.device {
+            return None;
+        }
+        let mode = words.next()?.chars().find(|c| "RWDF".contains(*c))?;
+        let (sector, sectors) = event.split_once(')')?.1.split_once('+')?;
+        let sectors = sectors.split_whitespace().next()?;
+        Some((mode, sector.trim().parse::<u64>().ok()? * 512, sectors.parse::<u64>().ok()? * 512))
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = fs::write(self.instance.join("events/enable"), "0");
+        let _ = fs::remove_dir(&self.instance);
+    }
+}
+
+fn planned(csv: &str) -> Vec<Request> {
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("i,stream,t_rule,offset,size,mode"));
+    lines
+        .map(|line| {
+            let fields: Vec<&str> = line.rsplitn(4, ',').collect();
+            let mode = if fields[0] == "read" { 'R' } else { 'W' };
+            (mode, fields[2].parse().expect("an offset"), fields[1].parse().expect("a size"))
+        })
+        .collect()
+}
+
+#[test]
+fn the_kernel_saw_exactly_the_planned_ios() {
+    let Some(device) = Loop::new(64 << 20) else { return };
+    let cases: [&[&str]; 12] = [
+        &["--base", "SR"],
+        &["--base", "SW", "--io-size", "8K", "--target-offset", "1M", "--target-size", "256K"],
+        &["--base", "RR", "--io-shift", "512"],
+        &["--base", "RW", "--target-size", "4M"],
+        &["--base", "RW", "--target-size", "1M", "--no-repeat"],
+        &["--base", "SW", "--incr", "-1"],
+        &["--base", "SW", "--incr", "0"],
+        &["--base", "SR", "--incr", "8", "--target-size", "2M"],
+        &["--base", "SW", "--partitions", "4"],
+        &["--base", "SR", "--mix", "RW", "--ratio", "3"],
+        &["--base", "RR", "--mix", "SW", "--ratio", "-2"],
+        &["--base", "SW", "--pause", "1ms", "--burst", "10"],
+    ];
+    for (number, case) in cases.iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let seed = format!("{}", 100 + number);
+        let mut args = vec!["pattern", device.name(), "--io-count", "64", "--seed", &seed];
+        args.extend(*case);
+        let (csv, _) = expect(folder.path(), 0, &[args.as_slice(), &["--dry-run"]].concat());
+        let plan = planned(&csv);
+        assert_eq!(plan.len(), 64);
+        let Some(trace) = Trace::start(&device.device) else { return };
+        expect(folder.path(), 0, &[args.as_slice(), &["--erase-device", device.name()]].concat());
+        let seen = trace.requests();
+        // What the safety checks read comes before the first IO of the pattern.
+        assert!(seen.len() >= plan.len(), "{case:?}: {} requests for {} IOs", seen.len(), plan.len());
+        let (before, run) = seen.split_at(seen.len() - plan.len());
+        assert_eq!(run, plan, "{case:?}");
+        assert!(before.iter().all(|r| r.0 == 'R'), "{case:?}: written before the run: {before:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_issues_nothing_at_all() {
+    let Some(device) = Loop::new(16 << 20) else { return };
+    let Some(trace) = Trace::start(&device.device) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    expect(folder.path(), 0, &["pattern", device.name(), "--base", "RW", "--dry-run"]);
+    expect(folder.path(), 0, &["plan", device.name(), "--json"]);
+    let writes: Vec<Request> = trace.requests().into_iter().filter(|r| r.0 != 'R').collect();
+    assert_eq!(writes, [], "a dry run wrote");
+}
+
+#[test]
+fn parallel_processes_keep_to_their_own_parts() {
+    let Some(device) = Loop::new(64 << 20) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["pattern", device.name(), "--base", "SW", "--parallel", "4", "--io-count", "32", "--seed", "5"];
+    let (csv, _) = expect(folder.path(), 0, &[&args[..], &["--dry-run"]].concat());
+    let Some(trace) = Trace::start(&device.device) else { return };
+    expect(folder.path(), 0, &[&args[..], &["--erase-device", device.name()]].concat());
+    let part = |r: &Request| r.1 / (16 << 20);
+    let seen = trace.requests();
+    let seen = &seen[seen.len() - 128..];
+    for stream in 0..4 {
+        let of = |all: &[Request]| all.iter().filter(|r| part(r) == stream).copied().collect::<Vec<_>>();
+        assert_eq!(of(seen), of(&planned(&csv)), "stream {stream}");
+    }
+}

@@ -1,0 +1,143 @@
+//! What the world does to a benchmark: each ends with a clear message, the
+//! right exit code, and a folder that can be resumed.
+
+use crate::support::{Loop, expect, finished_runs, is_root, signal, skipped, text, uflip};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A small file system in memory, unmounted when dropped.
+struct Mounted<'a>(&'a Path);
+
+impl Mounted<'_> {
+    fn tmpfs<'a>(at: &'a Path, options: &str) -> Option<Mounted<'a>> {
+        let status = Command::new("mount").args(["-t", "tmpfs", "-o", options, "uflip-test"]).arg(at).status();
+        if is_root() && status.is_ok_and(|s| s.success()) {
+            return Some(Mounted(at));
+        }
+        skipped("a tmpfs of its own needs root");
+        None
+    }
+}
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_full_results_disk_fails_the_run_and_can_be_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = folder.path().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let Some(mounted) = Mounted::tmpfs(&small, "size=600k") else { return };
+    let args = ["run", "scratch", "-o", "small/out", "--scratch-size", "16M", "--seed", "3"];
+    let (_, err) = expect(folder.path(), 1, &args);
+    assert!(err.contains("space") && err.contains("--resume"), "{err}");
+    let before = finished_runs(&small.join("out"));
+    let grown = Command::new("mount").args(["-o", "remount,size=64m"]).arg(&small).status().unwrap();
+    assert!(grown.success());
+    expect(folder.path(), 0, &[&args[..], &["--resume"]].concat());
+    let after = finished_runs(&small.join("out"));
+    assert_eq!(after[..before.len()], before, "what was finished before is kept as it was");
+    assert!(after.len() > before.len());
+    drop(mounted);
+}
+
+#[test]
+fn a_read_only_results_folder_is_refused_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixed = folder.path().join("fixed");
+    std::fs::create_dir(&fixed).unwrap();
+    let Some(mounted) = Mounted::tmpfs(&fixed, "ro,size=1m") else { return };
+    let (_, err) = expect(folder.path(), 1, &["run", "-o", "fixed/out", "--scratch-size", "16M"]);
+    assert!(err.contains("fixed/out") && err.to_lowercase().contains("read-only"), "{err}");
+    assert!(!folder.path().join("uflip-scratch.bin").exists(), "the scratch file was made all the same");
+    drop(mounted);
+}
+
+#[test]
+fn an_io_error_in_the_middle_names_the_io_and_the_folder_can_be_resumed() {
+    let Some(device) = Loop::new(32 << 20) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let args = ["run", device.name(), "-o", "out", "--seed", "3", "--erase-device", device.name()];
+    let child = uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let child = child.unwrap();
+    while finished_runs(&out).len() < 3 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    // The medium behind the loop device ends early: EIO.
+    device.backing.as_file().set_len(1 << 20).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("failed") && err.contains("at offset") && err.contains("--resume"), "{err}");
+    let before = finished_runs(&out);
+    device.backing.as_file().set_len(32 << 20).unwrap();
+    expect(folder.path(), 0, &[&args[..], &["--resume"]].concat());
+    assert_eq!(finished_runs(&out)[..before.len()], before);
+}
+
+#[test]
+fn a_device_that_disappears_ends_the_benchmark_cleanly() {
+    let Some(device) = Loop::new(32 << 20) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let args = ["run", device.name(), "-o", "out", "--seed", "3", "--erase-device", device.name()];
+    let child = uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let child = child.unwrap();
+    while finished_runs(&out).len() < 3 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    // A loop device that is open detaches at its last close; its medium going
+    // away at once is as near as a machine without hot-plug gets.
+    device.detach();
+    device.backing.as_file().set_len(0).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--resume"), "{}", text(&output.stderr));
+    // The device is gone or empty: resuming says so and keeps what there is.
+    let before = finished_runs(&out);
+    let (_, err) = expect(folder.path(), 1, &[&args[..], &["--resume"]].concat());
+    assert!(err.contains(device.name()), "{err}");
+    assert_eq!(finished_runs(&out), before);
+}
+
+#[test]
+fn a_target_that_shrinks_is_a_short_read() {
+    let folder = tempfile::tempdir().unwrap();
+    expect(
+        folder.path(),
+        0,
+        &["pattern", "scratch", "--base", "SR", "--io-count", "4", "--scratch-size", "16M"],
+    );
+    let args = ["pattern", "scratch", "--base", "RR", "--io-count", "200", "--pause", "5ms"];
+    let child = uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let child = child.unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    std::fs::File::options().write(true).open(folder.path().join("scratch")).unwrap().set_len(0).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("shrink"), "{err}");
+}
+
+#[test]
+fn an_interrupt_while_the_scratch_file_is_made_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = uflip();
+    command.current_dir(folder.path()).args(["run", "-o", "out", "--scratch-size", "2G"]);
+    let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(150));
+    signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let left: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|n| n.contains("scratch"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -1,0 +1,111 @@
+//! A benchmark that is killed at any instant loses at most the run in
+//! progress, and goes on from there.
+
+use crate::support::{finished_runs, signal, text, uflip};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use uflip_device::rng::Rng;
+
+const KILLS: u64 = 50;
+
+/// The benchmark on a small scratch file, resumed where it was begun.
+fn benchmark(folder: &Path) -> Command {
+    let mut command = uflip();
+    command.current_dir(folder).args(["run", "scratch", "-o", "out", "--seed", "7", "--scratch-size", "16M"]);
+    command.args(["--only", "granularity,order,mix", "--budget", "30m"]);
+    if folder.join("out/manifest.json").exists() {
+        command.arg("--resume");
+    }
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+/// Every finished run has its whole record file; no run is there twice.
+#[track_caller]
+fn check_whole(out: &Path) -> BTreeSet<u64> {
+    let runs = finished_runs(out);
+    let ids: BTreeSet<u64> = runs.iter().map(|r| r.0).collect();
+    assert_eq!(ids.len(), runs.len(), "a run was stored twice");
+    for (id, n) in runs {
+        let file = out.join(format!("ios/run-{id:06}.parquet"));
+        let records = uflip_results::read_records(&file).unwrap_or_else(|e| panic!("run {id}: {e}"));
+        assert_eq!(records.len() as u64, n, "run {id} is not whole");
+    }
+    ids
+}
+
+#[test]
+fn killed_at_fifty_moments_nothing_finished_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let mut rng = Rng::new(2026);
+    let mut before = BTreeSet::new();
+    let mut mid_run = 0;
+    for kill in 0..KILLS {
+        let mut child = benchmark(folder.path()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(20_000 + rng.below(120_000)));
+        signal(child.id(), "KILL");
+        let ended = child.wait().unwrap();
+        mid_run += u32::from(!ended.success());
+        let after: BTreeSet<u64> = finished_runs(&out).iter().map(|r| r.0).collect();
+        assert!(before.is_subset(&after), "kill {kill} lost {:?}", before.difference(&after));
+        before = after;
+    }
+    assert!(mid_run >= 10, "only {mid_run} of {KILLS} kills met a running benchmark");
+    let output = benchmark(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let ids = check_whole(&out);
+    let plan: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("plan.json")).unwrap()).unwrap();
+    let planned = plan["steps"].as_array().unwrap().iter().filter(|s| s.get("run").is_some()).count();
+    assert_eq!(ids.len(), planned, "every planned run, once");
+    let leftovers: Vec<_> = std::fs::read_dir(out.join("ios"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.ends_with(".parquet"))
+        .collect();
+    assert!(leftovers.is_empty(), "{leftovers:?}");
+}
+
+#[test]
+fn one_interrupt_finishes_the_run_and_says_how_to_resume() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let child = benchmark(folder.path()).spawn().unwrap();
+    while finished_runs(&out).len() < 3 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("--resume"), "{err}");
+    check_whole(&out);
+    assert!(benchmark(folder.path()).output().unwrap().status.success());
+    check_whole(&out);
+}
+
+#[test]
+fn two_interrupts_give_up_the_run_in_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    // Runs of many seconds: the second interrupt must not wait for one to end.
+    let mut command = uflip();
+    command.current_dir(folder.path()).args(["run", "scratch", "-o", "out", "--scratch-size", "16M"]);
+    command.args(["--only", "pause", "--values", "pause=500ms", "--preset", "standard", "--baselines", "SR"]);
+    let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    while finished_runs(&out).is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let begun = std::time::Instant::now();
+    signal(child.id(), "INT");
+    std::thread::sleep(Duration::from_millis(300));
+    signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(20), "it went on for {:?}", begun.elapsed());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--resume"), "{}", text(&output.stderr));
+    check_whole(&out);
+}

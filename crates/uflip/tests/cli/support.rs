@@ -1,0 +1,107 @@
+//! What the tests share: the binary, loop devices, and a visible word for what
+//! is skipped.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard};
+
+/// The binary under test.
+pub fn uflip() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_uflip"))
+}
+
+/// Runs the binary with `args` in `folder`.
+pub fn run_in(folder: &Path, args: &[&str]) -> Output {
+    uflip().current_dir(folder).args(args).output().expect("the binary starts")
+}
+
+/// As [`run_in`], with the expected exit code; shows both outputs otherwise.
+#[track_caller]
+pub fn expect(folder: &Path, code: i32, args: &[&str]) -> (String, String) {
+    let output = run_in(folder, args);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "uflip {args:?}\nstdout:\n{out}\nstderr:\n{err}");
+    assert!(!err.contains("panicked"), "uflip {args:?} panicked:\n{err}");
+    (out, err)
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Says on the test's output why something was not tested.
+pub fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+pub fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0)
+}
+
+/// Sends `signal` (`INT`, `KILL`) to a process.
+pub fn signal(pid: u32, signal: &str) {
+    let _ = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status();
+}
+
+/// The finished runs of a results folder: (id, n) of each whole line.
+pub fn finished_runs(dir: &Path) -> Vec<(u64, u64)> {
+    let text = std::fs::read_to_string(dir.join("runs.ndjson")).unwrap_or_default();
+    text.split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .map(|line| {
+            let row: serde_json::Value = serde_json::from_str(line).expect("a whole line is whole JSON");
+            (row["id"].as_u64().expect("an id"), row["stats"]["all"]["n"].as_u64().expect("n"))
+        })
+        .collect()
+}
+
+static LOOPS: Mutex<()> = Mutex::new(());
+
+/// A loop device over a file in memory, detached when dropped. Tests with one
+/// run one after another: a machine has few.
+pub struct Loop {
+    pub device: PathBuf,
+    pub backing: tempfile::NamedTempFile,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Loop {
+    /// A device of `bytes` zeros, or `None` (said aloud) where there is none to be had.
+    pub fn new(bytes: u64) -> Option<Loop> {
+        let turn = LOOPS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !is_root() {
+            skipped("loop devices need root");
+            return None;
+        }
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        let backing = tempfile::NamedTempFile::new_in(folder).expect("a file in memory");
+        backing.as_file().set_len(bytes).expect("a file of this size");
+        let output = Command::new("losetup").args(["-f", "--show"]).arg(backing.path()).output();
+        match output {
+            Ok(o) if o.status.success() => {
+                let device = PathBuf::from(text(&o.stdout).trim());
+                Some(Loop { device, backing, _turn: turn })
+            }
+            other => {
+                skipped(&format!("losetup gave no loop device: {other:?}"));
+                None
+            }
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        self.device.to_str().expect("a plain path")
+    }
+
+    pub fn detach(&self) {
+        let _ = Command::new("losetup").arg("-d").arg(&self.device).output();
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}
