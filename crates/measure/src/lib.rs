@@ -4,3 +4,5 @@
 
 pub mod pattern;
 pub mod run;
+
+pub use pattern::{Baseline, Basic, Location, Mode, Pattern, PatternError, Ratio, Timing, mix_counts};

@@ -1,0 +1,133 @@
+//! Streams: a pattern as lazy sequences of IOs.
+//!
+//! How: one iterator for each stream, with its state in place. `next` runs on
+//! the measuring thread between two IOs: it allocates nothing and costs a few
+//! nanoseconds. Every stream, and each pattern of a mix, draws from its own
+//! seed, so the same pattern and seed give the same IOs everywhere.
+//!
+//! Source: paper 000/001, section 3.1.
+
+use super::location::Walk;
+use super::mix::Ratio;
+use super::{Basic, Pattern, PatternError, Timing};
+use uflip_device::rng::derive_seed;
+use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Stream};
+
+/// One basic pattern on its way: IO after IO without end.
+#[derive(Clone, Debug)]
+struct Source {
+    walk: Walk,
+    base: u64,
+    io_size: u64,
+    mode: Mode,
+    pattern: u8,
+    pause: Nanos,
+    burst: u64,
+    until_pause: u64,
+}
+
+impl Source {
+    fn new(basic: &Basic, pattern: u8, seed: u64) -> Result<Source, PatternError> {
+        let (slots, base) = basic.slots()?;
+        let (pause, burst) = match basic.timing {
+            Timing::Consecutive => (Nanos::ZERO, u64::MAX),
+            Timing::Pause { pause } => (pause, 1),
+            Timing::Burst { pause, burst } => (pause, u64::from(burst)),
+        };
+        Ok(Source {
+            walk: Walk::new(basic, slots, seed)?,
+            base,
+            io_size: basic.io_size.0,
+            mode: basic.mode.into(),
+            pattern,
+            pause,
+            burst,
+            until_pause: burst,
+        })
+    }
+
+    #[inline]
+    fn next_io(&mut self) -> Io {
+        let wait = if self.until_pause == 0 {
+            self.until_pause = self.burst;
+            self.pause
+        } else {
+            Nanos::ZERO
+        };
+        self.until_pause -= 1;
+        Io {
+            wait,
+            offset: Bytes(self.base + self.walk.next_slot() * self.io_size),
+            // At most IoRecord::MAX_SIZE, as `Basic::slots` made sure.
+            size: self.io_size as u32,
+            mode: self.mode,
+            pattern: self.pattern,
+        }
+    }
+}
+
+struct BasicStream {
+    source: Source,
+    left: u64,
+}
+
+impl Iterator for BasicStream {
+    type Item = Io;
+
+    #[inline]
+    fn next(&mut self) -> Option<Io> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.source.next_io())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (usize::try_from(self.left).unwrap_or(usize::MAX), usize::try_from(self.left).ok())
+    }
+}
+
+struct MixStream {
+    first: Source,
+    second: Source,
+    ratio: Ratio,
+    /// Place in the round: below `ratio.first()` it is pattern 1's turn.
+    place: u64,
+    left: u64,
+}
+
+impl Iterator for MixStream {
+    type Item = Io;
+
+    #[inline]
+    fn next(&mut self) -> Option<Io> {
+        self.left = self.left.checked_sub(1)?;
+        let turn_of_first = self.place < u64::from(self.ratio.first());
+        self.place = if self.place + 1 == self.ratio.round() { 0 } else { self.place + 1 };
+        Some(if turn_of_first { self.first.next_io() } else { self.second.next_io() })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (usize::try_from(self.left).unwrap_or(usize::MAX), usize::try_from(self.left).ok())
+    }
+}
+
+impl Pattern {
+    /// Its streams, each of `io_count` IOs; a mix is one stream. Stream number
+    /// `p`, and pattern number `p` of a mix, draws from `derive_seed(seed, p)`.
+    ///
+    /// # Errors
+    /// [`PatternError`] where TargetSize is open or holds no IO, or a parameter
+    /// is out of range.
+    pub fn streams(&self, io_count: u64, seed: u64) -> Result<Vec<Stream>, PatternError> {
+        super::in_range("parallel", self.stream_count() as u64, 1, IoRecord::MAX_STREAMS as u64)?;
+        if let Pattern::Mix { first, second, ratio } = self {
+            let first = Source::new(first, 0, derive_seed(seed, 0))?;
+            let second = Source::new(second, 1, derive_seed(seed, 1))?;
+            return Ok(vec![Box::new(MixStream { first, second, ratio: *ratio, place: 0, left: io_count })]);
+        }
+        let stream = |(p, basic): (u64, &Basic)| -> Result<Stream, PatternError> {
+            let source = Source::new(basic, 0, derive_seed(seed, p))?;
+            Ok(Box::new(BasicStream { source, left: io_count }))
+        };
+        (0..).zip(&self.parts()).map(stream).collect()
+    }
+}
