@@ -1,3 +1,78 @@
-//! uflip
+//! The binary: arguments as typed ([`args`]) become options, a target and a
+//! command; the exit code is decided here, once. 0: done. 1: failed or
+//! interrupted. 2: what was typed makes no sense.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod args;
+mod command;
+mod interrupt;
+mod progress;
+mod target;
+
+use args::{Cli, Command};
+use clap::{CommandFactory, Parser};
+use std::process::ExitCode;
+
+/// What was typed makes no sense: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+/// Turns any error about something typed into a [`Usage`] error.
+pub fn usage(error: impl std::fmt::Display) -> anyhow::Error {
+    Usage(error.to_string()).into()
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("uflip: {error:#}");
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn dispatch(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Run(args) => command::run::run(args),
+        Command::Pattern(args) => command::pattern::pattern(args),
+        Command::Plan(args) => command::plan::plan(args),
+        Command::Devices(args) => command::devices::devices(args),
+        Command::Show(args) => command::show::show(args),
+        Command::Export(args) => command::export::export(args),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "uflip", &mut text);
+            command::print(&String::from_utf8_lossy(&text))
+        }
+        Command::Man => command::print(&manual()?),
+    }
+}
+
+/// One manual page: the program and every command with its options.
+fn manual() -> anyhow::Result<String> {
+    let mut cli = Cli::command();
+    cli.build();
+    let mut page = Vec::new();
+    clap_mangen::Man::new(cli.clone()).render(&mut page)?;
+    for command in cli.get_subcommands().filter(|c| c.get_name() != "help") {
+        let name = format!("uflip {}", command.get_name());
+        let part = clap_mangen::Man::new(command.clone().bin_name(&name));
+        page.extend(format!(".SH \"{}\"\n", name.to_uppercase()).bytes());
+        part.render_synopsis_section(&mut page)?;
+        part.render_description_section(&mut page)?;
+        part.render_options_section(&mut page)?;
+    }
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// `uflip … | head` closes the pipe: nothing went wrong.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}

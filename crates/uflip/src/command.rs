@@ -1,0 +1,36 @@
+//! The commands, one file each, and the little they share.
+
+pub mod devices;
+pub mod export;
+pub mod pattern;
+pub mod plan;
+pub mod run;
+pub mod show;
+
+use std::io::Write;
+
+/// Writes data to standard output; progress and messages go to standard error.
+///
+/// # Errors
+/// Where standard output is closed.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints `value` as indented JSON.
+///
+/// # Errors
+/// Where standard output is closed.
+pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
+}
+
+/// A seed where the user gave none: different each time, and printed.
+pub fn fresh_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    // Short enough to be typed again.
+    uflip_device::rng::derive_seed(now.as_nanos() as u64, u64::from(std::process::id())) % 1_000_000_000
+}
