@@ -6,8 +6,14 @@
 //! unsafe code; each use has its `SAFETY` line.
 
 pub mod device;
+#[cfg(target_os = "linux")]
+pub mod identity;
 pub mod io;
 pub mod rng;
+#[cfg(target_os = "linux")]
+pub mod safety;
+#[cfg(target_os = "linux")]
+pub mod scratch;
 pub mod units;
 
 pub use device::{Blocks, Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
