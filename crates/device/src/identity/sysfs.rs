@@ -1,0 +1,148 @@
+//! One block device as sysfs shows it: its directory, its whole disk, its
+//! partitions, what stands on it and what it stands on.
+
+use super::{DevNumber, SysPaths};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The longest text taken from a device about itself, in characters.
+const LONGEST: usize = 200;
+
+/// Trims `text` and replaces what a terminal or a table could stumble on.
+/// `None` where nothing is left.
+pub(crate) fn clean(text: &str) -> Option<String> {
+    let hostile = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    let text: String = text.chars().take(LONGEST).map(|c| if hostile(c) { '?' } else { c }).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+/// The cleaned contents of a file; `None` where it is missing, unreadable or
+/// empty.
+pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
+    clean(&String::from_utf8_lossy(&std::fs::read(path).ok()?))
+}
+
+/// A file holding one number; `None` for anything else, negative ones too.
+pub(crate) fn number(path: impl AsRef<Path>) -> Option<u64> {
+    text(path)?.parse().ok()
+}
+
+/// The names in a directory, sorted; none where there is no such directory.
+pub(crate) fn names(dir: impl AsRef<Path>) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// A block device in sysfs.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// Its number.
+    pub number: DevNumber,
+    /// Its directory, links resolved.
+    pub dir: PathBuf,
+    /// The directory of the whole disk: `dir` itself unless it is a partition.
+    pub disk: PathBuf,
+}
+
+impl Node {
+    /// By number; `None` where sysfs knows no such device.
+    pub fn find(number: DevNumber, paths: &SysPaths) -> Option<Node> {
+        let dir = paths.sys.join(format!("dev/block/{number}")).canonicalize().ok()?;
+        Node::at(dir)
+    }
+
+    /// By the kernel's name (`sda`, `nvme0n1p2`, `cciss!c0d0`).
+    pub fn named(name: &str, paths: &SysPaths) -> Option<Node> {
+        Node::at(paths.sys.join("class/block").join(name).canonicalize().ok()?)
+            .or_else(|| Node::at(paths.sys.join("block").join(name).canonicalize().ok()?))
+    }
+
+    /// The device whose directory is `dir`.
+    pub fn at(dir: PathBuf) -> Option<Node> {
+        let number = DevNumber::parse(&text(dir.join("dev"))?)?;
+        let disk = if dir.join("partition").exists() { dir.parent()?.to_path_buf() } else { dir.clone() };
+        Some(Node { number, dir, disk })
+    }
+
+    /// The kernel's name.
+    pub fn name(&self) -> String {
+        self.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// True for a partition of a disk.
+    pub fn is_partition(&self) -> bool {
+        self.dir != self.disk
+    }
+
+    /// The whole disk: itself unless it is a partition.
+    pub fn whole(&self) -> Option<Node> {
+        Node::at(self.disk.clone())
+    }
+
+    /// Its partitions; none for a partition.
+    pub fn partitions(&self) -> Vec<Node> {
+        if self.is_partition() {
+            return Vec::new();
+        }
+        let of = |name: String| Node::at(self.dir.join(name)).filter(Node::is_partition);
+        names(&self.dir).into_iter().filter_map(of).collect()
+    }
+
+    /// What stands directly on it: the kernel's name, and for device mapper
+    /// and MD the name people know.
+    pub fn holders(&self) -> Vec<String> {
+        names(self.dir.join("holders"))
+    }
+
+    /// The path of its node under `/dev`.
+    pub fn dev_path(&self, paths: &SysPaths) -> PathBuf {
+        let named = text(self.dir.join("uevent")).is_some().then(|| self.uevent("DEVNAME")).flatten();
+        paths.dev.join(named.unwrap_or_else(|| self.name().replace('!', "/")))
+    }
+
+    fn uevent(&self, key: &str) -> Option<String> {
+        let all = std::fs::read(self.dir.join("uevent")).ok()?;
+        let all = String::from_utf8_lossy(&all).into_owned();
+        let value = all.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
+        // A name must stay below /dev.
+        (!value.starts_with('/') && !value.split('/').any(|part| part == "..")).then(|| value.to_string())
+    }
+
+    /// The name people know a holder by: `dm-3 (vg-home)`.
+    pub fn describe(&self) -> String {
+        let name = self.name();
+        match text(self.dir.join("dm/name")) {
+            Some(known) => format!("{name} ({known})"),
+            None => name,
+        }
+    }
+}
+
+/// `start`, its whole disk, and everything beneath (the slaves of device
+/// mapper and MD, to any depth) with their whole disks.
+pub(crate) fn beneath(start: DevNumber, paths: &SysPaths) -> BTreeSet<DevNumber> {
+    let mut seen = BTreeSet::new();
+    let mut todo = vec![start];
+    while let Some(number) = todo.pop() {
+        if !seen.insert(number) {
+            continue;
+        }
+        let Some(node) = Node::find(number, paths) else { continue };
+        todo.extend(node.whole().map(|whole| whole.number));
+        let slaves = names(node.dir.join("slaves"));
+        todo.extend(
+            slaves
+                .iter()
+                .filter_map(|name| Node::at(node.dir.join("slaves").join(name).canonicalize().ok()?))
+                .map(|slave| slave.number),
+        );
+    }
+    seen
+}

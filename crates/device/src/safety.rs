@@ -1,0 +1,581 @@
+//! What may be written to, and how to say so.
+//!
+//! [`examine`] looks at a target and lists what stands in the way;
+//! [`permit`] weighs that against what the user consented to and gives a
+//! [`WritePermit`], the only way to a descriptor that writes. The permit looks
+//! again after opening, on the descriptor itself, so that a device exchanged
+//! between check and use is noticed. Reading needs none of it.
+//!
+//! The rules: a block device is written only when its serial or its path is
+//! named; where a signature or partition table is on it, that is named too
+//! (`/dev/sdb+ext4`). Mounted, held, swap, read-only, exclusively opened
+//! devices and the disk of the root file system never; there is no force.
+//! A link is followed and the consent must name what it leads to, as links
+//! such as `by-id` move from one disk to another. A serial counts only for a
+//! whole disk and only while no other disk gives the same one. Files need no
+//! consent and are written only when missing, empty, or made by
+//! [`crate::scratch`].
+//!
+//! Source of the gaps closed here: fio issues 1007 and 1637 (whole disks with
+//! a mounted partition, `by-id` links and character devices slipped through).
+
+mod magic;
+mod permit;
+mod usage;
+
+pub use magic::Signature;
+pub use permit::{Refusal, WritePermit, permit};
+
+use crate::identity::sysfs::Node;
+use crate::identity::{self, DevNumber, DeviceFacts, Kind, SysPaths, ioctl};
+use crate::scratch;
+use crate::units::Bytes;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Why a target cannot be examined or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SafetyError {
+    /// The system refused something.
+    #[error("{what} {path}: {source}{}", hint(source), path = path.display())]
+    Path {
+        /// What was tried, as the start of a sentence ("cannot open").
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Not something that can be measured, with what to type instead.
+    #[error("{path} cannot be a target: {why}", path = path.display())]
+    NotATarget {
+        /// The path as typed.
+        path: PathBuf,
+        /// Why, and what to type.
+        why: String,
+    },
+    /// It is not what was examined any more. Nothing was written.
+    #[error(
+        "{path}: the device changed between check and use: {what}; nothing was written. \
+         Look at it with `uflip devices` and start again",
+        path = path.display()
+    )]
+    Changed {
+        /// The resolved path.
+        path: PathBuf,
+        /// What is different.
+        what: String,
+    },
+    /// Another program has it.
+    #[error("{path} is in use: {who}; end that program or name another target", path = path.display())]
+    Busy {
+        /// The resolved path.
+        path: PathBuf,
+        /// By whom, as far as known.
+        who: String,
+    },
+}
+
+/// What an errno means for somebody naming a target.
+fn hint(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => " (run as root, or as a user who may open this device)",
+        Some(libc::ENOENT) => " (is the path typed right? `uflip devices` lists the devices)",
+        Some(libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => " (no device or medium is there)",
+        Some(libc::EROFS) => " (it takes no writes)",
+        Some(libc::EINVAL) => " (does it take the flags asked for, such as O_DIRECT?)",
+        _ => "",
+    }
+}
+
+fn path_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SafetyError {
+    move |source| SafetyError::Path { what, path: path.to_path_buf(), source }
+}
+
+/// The kind of thing that stands in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Concern {
+    /// It, a partition of it, or the disk of the partition is mounted.
+    Mounted,
+    /// LVM, RAID, device mapper or btrfs stands on it.
+    Held,
+    /// Swapped to.
+    Swap,
+    /// The root file system is on that disk.
+    RootDisk,
+    /// The kernel takes no writes for it.
+    ReadOnly,
+    /// Another program or the kernel has it open exclusively.
+    Busy,
+    /// The kernel shows partitions on it.
+    Partitions,
+    /// A known signature or partition table is on it.
+    Signature,
+    /// A file whose contents this tool did not make.
+    ForeignFile,
+    /// A file that serves as a disk or as swap.
+    FileInUse,
+}
+
+/// One thing that stands in the way of writing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Its kind.
+    pub concern: Concern,
+    /// True where nothing that can be typed removes it.
+    pub absolute: bool,
+    /// What was found, as a phrase: `mounted at /home`, `holds an ext4 file system`.
+    pub statement: String,
+    /// The word that confirms it; `None` where it is absolute.
+    pub tag: Option<&'static str>,
+}
+
+impl Obstacle {
+    pub(crate) fn absolute(concern: Concern, statement: String) -> Obstacle {
+        Obstacle { concern, absolute: true, statement, tag: None }
+    }
+
+    fn confirmable(concern: Concern, statement: String, tag: &'static str) -> Obstacle {
+        Obstacle { concern, absolute: false, statement, tag: Some(tag) }
+    }
+}
+
+/// What a target is, in the eyes of the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A block device: needs consent.
+    Block,
+    /// A file this tool made.
+    Scratch,
+    /// An existing file without contents.
+    EmptyFile,
+    /// An existing file with contents of somebody else.
+    ForeignFile,
+    /// Nothing is there yet.
+    Missing,
+}
+
+/// What makes a target this target; compared again after opening.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Snapshot {
+    /// `st_rdev` of a block device.
+    number: Option<DevNumber>,
+    /// `st_dev` and `st_ino` of a file; of a block device's node they say
+    /// nothing of the device.
+    inode: Option<(u64, u64)>,
+    size: u64,
+    /// The kernel's sequence number of the medium.
+    sequence: Option<u64>,
+    serial: Option<String>,
+}
+
+/// What [`examine`] found. Cannot be made or changed elsewhere.
+#[derive(Clone, Debug)]
+pub struct Examination {
+    typed: PathBuf,
+    path: PathBuf,
+    kind: TargetKind,
+    facts: DeviceFacts,
+    obstacles: Vec<Obstacle>,
+    notes: Vec<String>,
+    /// Serial, where it names exactly this device.
+    naming_serial: Option<String>,
+    snapshot: Snapshot,
+    paths: SysPaths,
+}
+
+impl Examination {
+    /// The path with all links resolved.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True where the path as typed led here over a link.
+    pub fn through_link(&self) -> bool {
+        std::path::absolute(&self.typed).is_ok_and(|typed| typed != self.path)
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    /// What is known about it.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// What stands in the way of writing; empty where nothing does.
+    pub fn obstacles(&self) -> &[Obstacle] {
+        &self.obstacles
+    }
+
+    /// What is worth knowing and does not stand in the way.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The option that permits writing: `--erase-device SERIAL+ext4`, with the
+    /// path where no serial names exactly this device. `None` where nothing is
+    /// needed, and where nothing helps.
+    pub fn what_to_type(&self) -> Option<String> {
+        let refused = self.obstacles.iter().any(|obstacle| obstacle.absolute);
+        (self.kind == TargetKind::Block && !refused).then(|| {
+            let name = self.naming_serial.clone().unwrap_or_else(|| self.path.display().to_string());
+            let tags: String = self.tags().iter().map(|tag| format!("+{tag}")).collect();
+            format!("--erase-device {}", quoted(&(name + &tags)))
+        })
+    }
+
+    /// The words that must be confirmed, sorted.
+    fn tags(&self) -> Vec<&'static str> {
+        tags_of(&self.obstacles)
+    }
+}
+
+fn tags_of(obstacles: &[Obstacle]) -> Vec<&'static str> {
+    let mut tags: Vec<&'static str> = obstacles.iter().filter_map(|obstacle| obstacle.tag).collect();
+    tags.sort_unstable();
+    tags.dedup();
+    tags
+}
+
+/// As a shell takes it.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_string()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Looks at `path` and everything that stands in the way of writing to it.
+/// Writes nothing. A block device is claimed exclusively for a moment, to
+/// learn whether anybody else has it.
+///
+/// # Errors
+/// Where it is no block device, file or free name, and where it cannot be
+/// opened for reading: then its contents cannot be checked.
+pub fn examine(path: &Path, paths: &SysPaths) -> Result<Examination, SafetyError> {
+    look(path, paths, true)
+}
+
+/// As [`examine`] without the claim.
+pub(crate) fn examine_unclaimed(path: &Path, paths: &SysPaths) -> Result<Examination, SafetyError> {
+    look(path, paths, false)
+}
+
+fn look(typed: &Path, paths: &SysPaths, claim: bool) -> Result<Examination, SafetyError> {
+    let meta = match std::fs::metadata(typed) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return look_missing(typed, paths),
+        Err(error) => return Err(path_error("cannot look at", typed)(error)),
+    };
+    let path = typed.canonicalize().map_err(path_error("cannot resolve", typed))?;
+    let kind = meta.file_type();
+    if kind.is_block_device() {
+        return look_block(typed, path, DevNumber::from_dev(meta.rdev()), paths, claim);
+    }
+    if kind.is_file() {
+        return look_file(typed, path, &meta, paths);
+    }
+    let why = if kind.is_dir() {
+        "it is a directory; name a new file in it, such as DIRECTORY/uflip.scratch".to_string()
+    } else if kind.is_char_device() {
+        "it is a character device; name the block device of the same disk (`uflip devices` lists them)"
+            .to_string()
+    } else {
+        "it is neither a block device nor a regular file".to_string()
+    };
+    Err(SafetyError::NotATarget { path: typed.to_path_buf(), why })
+}
+
+fn look_block(
+    typed: &Path,
+    path: PathBuf,
+    number: DevNumber,
+    paths: &SysPaths,
+    claim: bool,
+) -> Result<Examination, SafetyError> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(&path)
+        .map_err(path_error("cannot open to check its contents", &path))?;
+    let inspected = inspect(&path, &file, number, paths)?;
+    let Inspection { facts, mut obstacles, mut notes, snapshot } = inspected;
+    if claim && let Some(busy) = claimed_elsewhere(&path)? {
+        obstacles.push(busy);
+    }
+    let node = Node::find(number, paths);
+    let naming_serial = node.zip(facts.serial.clone()).and_then(|(node, serial)| {
+        let others = usage::same_serial(&node, &serial, paths);
+        if !others.is_empty() {
+            notes.push(format!(
+                "its serial {serial} is also that of {}: only the path names it",
+                others.join(", ")
+            ));
+        }
+        (others.is_empty() && !node.is_partition()).then_some(serial)
+    });
+    let kind = TargetKind::Block;
+    let paths = paths.clone();
+    Ok(Examination {
+        typed: typed.to_path_buf(),
+        path,
+        kind,
+        facts,
+        obstacles,
+        notes,
+        naming_serial,
+        snapshot,
+        paths,
+    })
+}
+
+/// What can be seen of a block device through one descriptor.
+struct Inspection {
+    facts: DeviceFacts,
+    obstacles: Vec<Obstacle>,
+    notes: Vec<String>,
+    snapshot: Snapshot,
+}
+
+/// Looks at block device `number` through `file`, which must take unaligned reads.
+fn inspect(path: &Path, file: &File, number: DevNumber, paths: &SysPaths) -> Result<Inspection, SafetyError> {
+    let size = ioctl::size_bytes(file).map_err(path_error("cannot read the size of", path))?;
+    if size == 0 {
+        let why = "it has no size; is a medium in it, or a file behind it?".to_string();
+        return Err(SafetyError::NotATarget { path: path.to_path_buf(), why });
+    }
+    let Some(node) = Node::find(number, paths) else {
+        let why = format!(
+            "{} tells nothing of device {number}, so nobody's data can be ruled out",
+            paths.sys.display()
+        );
+        return Err(SafetyError::NotATarget { path: path.to_path_buf(), why });
+    };
+    let facts = identity::block_facts(path, number, Some(file), paths);
+    let mut notes = Vec::new();
+    let mut obstacles =
+        usage::obstacles(&node, paths).map_err(path_error("cannot learn what is mounted, for", path))?;
+    if ioctl::read_only(file).map_err(path_error("cannot learn whether writes are taken by", path))? {
+        obstacles.push(Obstacle::absolute(Concern::ReadOnly, "read-only".to_string()));
+    }
+    let ends =
+        magic::Ends::read(file, size).map_err(path_error("cannot read the first and last bytes of", path))?;
+    let found = magic::signatures(&ends);
+    for s in &found {
+        let statement = format!("holds {} (at byte {})", s.what, s.offset);
+        obstacles.push(Obstacle::confirmable(Concern::Signature, statement, s.tag));
+    }
+    let partitions: Vec<String> = node.partitions().iter().map(Node::name).collect();
+    if !partitions.is_empty() {
+        let statement = format!("has the partitions {}", partitions.join(", "));
+        obstacles.push(Obstacle::confirmable(Concern::Partitions, statement, "partitions"));
+    }
+    if let Some(at) = ends.first_content().filter(|_| found.is_empty()) {
+        notes.push(format!("holds something unknown (the first byte that is not zero: {at})"));
+    }
+    if !usage::root_is_known(paths) {
+        notes.push("the disk of the root file system cannot be told on this system".to_string());
+    }
+    let sequence = ioctl::disk_sequence(file);
+    let snapshot =
+        Snapshot { number: Some(number), inode: None, size, sequence, serial: facts.serial.clone() };
+    Ok(Inspection { facts, obstacles, notes, snapshot })
+}
+
+/// Claims the device and lets it go: an obstacle where somebody has it.
+fn claimed_elsewhere(path: &Path) -> Result<Option<Obstacle>, SafetyError> {
+    let flags = libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(_) => Ok(None),
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            let statement =
+                "open exclusively elsewhere (mounted, held, or another program has it)".to_string();
+            Ok(Some(Obstacle::absolute(Concern::Busy, statement)))
+        }
+        Err(error) => Err(path_error("cannot claim", path)(error)),
+    }
+}
+
+/// File systems whose files are not data.
+const PSEUDO: &[&str] = &[
+    "proc",
+    "sysfs",
+    "devtmpfs",
+    "devpts",
+    "cgroup",
+    "cgroup2",
+    "tracefs",
+    "debugfs",
+    "securityfs",
+    "configfs",
+    "pstore",
+    "bpf",
+    "efivarfs",
+    "mqueue",
+    "fusectl",
+    "binfmt_misc",
+    "rpc_pipefs",
+    "nsfs",
+    "selinuxfs",
+];
+
+/// Refuses places where a file is not data: a mistyped `/dev/sdx` must not
+/// become a file in memory.
+fn not_pseudo(typed: &Path, resolved: &Path, paths: &SysPaths) -> Result<(), SafetyError> {
+    let mounts = paths.mounts().map_err(path_error("cannot learn what is mounted, for", typed))?;
+    match identity::mount_of(resolved, &mounts) {
+        Some(mount) if PSEUDO.contains(&mount.fs_type.as_str()) => {
+            let why = format!(
+                "{} is a {} file system, where files are not on a disk; `uflip devices` lists the devices",
+                mount.point.display(),
+                mount.fs_type
+            );
+            Err(SafetyError::NotATarget { path: typed.to_path_buf(), why })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn look_file(
+    typed: &Path,
+    path: PathBuf,
+    meta: &Metadata,
+    paths: &SysPaths,
+) -> Result<Examination, SafetyError> {
+    not_pseudo(typed, &path, paths)?;
+    let mut obstacles = file_in_use(&path, paths).map_err(path_error("cannot learn who uses", &path))?;
+    let kind = if meta.size() == 0 {
+        TargetKind::EmptyFile
+    } else {
+        match foreign(&path, meta) {
+            None => TargetKind::Scratch,
+            Some(why) => {
+                let statement =
+                    format!("holds data that uflip did not make ({why}); name a new file instead");
+                obstacles.push(Obstacle::absolute(Concern::ForeignFile, statement));
+                TargetKind::ForeignFile
+            }
+        }
+    };
+    let inode = Some((meta.dev(), meta.ino()));
+    let snapshot = Snapshot { number: None, inode, size: meta.size(), sequence: None, serial: None };
+    Ok(file_examination(typed, path, kind, obstacles, snapshot, paths))
+}
+
+fn file_examination(
+    typed: &Path,
+    path: PathBuf,
+    kind: TargetKind,
+    obstacles: Vec<Obstacle>,
+    snapshot: Snapshot,
+    paths: &SysPaths,
+) -> Examination {
+    let facts = identity::file_facts(&path, paths);
+    Examination {
+        typed: typed.to_path_buf(),
+        path,
+        kind,
+        facts,
+        obstacles,
+        notes: Vec::new(),
+        naming_serial: None,
+        snapshot,
+        paths: paths.clone(),
+    }
+}
+
+/// Why a file's contents are not ours; `None` where they are. A file of ours
+/// that somebody made a file system in is theirs.
+fn foreign(path: &Path, meta: &Metadata) -> Option<String> {
+    if let Err(why) = scratch::sidecar::is_ours(path, meta) {
+        return Some(why);
+    }
+    let ends = File::open(path).and_then(|file| magic::Ends::read(&file, meta.size()));
+    match ends {
+        Ok(ends) => magic::signatures(&ends).first().map(|s| format!("it holds {}", s.what)),
+        Err(error) => Some(format!("it cannot be read: {error}")),
+    }
+}
+
+fn file_in_use(path: &Path, paths: &SysPaths) -> io::Result<Vec<Obstacle>> {
+    let mut found = Vec::new();
+    if paths.swap_areas()?.iter().any(|area| area == path) {
+        found.push(Obstacle::absolute(Concern::FileInUse, "in use as swap".to_string()));
+    }
+    if let Some(name) = usage::looped(path, paths) {
+        found.push(Obstacle::absolute(Concern::FileInUse, format!("in use behind {name}")));
+    }
+    Ok(found)
+}
+
+fn look_missing(typed: &Path, paths: &SysPaths) -> Result<Examination, SafetyError> {
+    let not = |why: &str| SafetyError::NotATarget { path: typed.to_path_buf(), why: why.to_string() };
+    if std::fs::symlink_metadata(typed).is_ok() {
+        return Err(not("it is a link that leads nowhere; name the file or device itself"));
+    }
+    let name = typed.file_name().ok_or_else(|| not("it names no file; type a file's name"))?;
+    let parent = match typed.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let parent = parent.canonicalize().map_err(path_error("cannot find the folder", parent))?;
+    let path = parent.join(name);
+    not_pseudo(typed, &path, paths)?;
+    let snapshot = Snapshot { number: None, inode: None, size: 0, sequence: None, serial: None };
+    Ok(file_examination(typed, path, TargetKind::Missing, Vec::new(), snapshot, paths))
+}
+
+/// Opens a target for reading, which needs no permit. `flags` are added to
+/// `O_RDONLY | O_CLOEXEC`, such as `O_DIRECT`.
+///
+/// # Errors
+/// Where it cannot be opened, or is neither a block device nor a file.
+pub fn open_for_reading(path: &Path, flags: i32) -> Result<File, SafetyError> {
+    let target = |meta: &Metadata| meta.file_type().is_block_device() || meta.is_file();
+    // Looked at first, as opening a pipe would wait, and again afterwards.
+    // O_NONBLOCK is no way out: io_uring would carry it into every read.
+    if target(&std::fs::metadata(path).map_err(path_error("cannot look at", path))?) {
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags | libc::O_CLOEXEC)
+            .open(path)
+            .map_err(path_error("cannot open for reading", path))?;
+        if target(&file.metadata().map_err(path_error("cannot look at", path))?) {
+            return Ok(file);
+        }
+    }
+    let why =
+        "it is neither a block device nor a regular file (`uflip devices` lists the devices)".to_string();
+    Err(SafetyError::NotATarget { path: path.to_path_buf(), why })
+}
+
+/// What writing `bytes` means for a device of `capacity`, as a line to print
+/// beforehand.
+pub fn wear_note(bytes: Bytes, capacity: Bytes) -> String {
+    if capacity.0 == 0 {
+        return format!("writes {bytes}");
+    }
+    let times = bytes.0 as f64 / capacity.0 as f64;
+    let share = if times >= 1.0 {
+        format!("{times:.1} times its capacity")
+    } else {
+        format!("{:.2} % of its capacity", times * 100.0)
+    };
+    format!(
+        "writes {bytes}, {share} of {capacity} (wear: {times:.2} full drive writes, before write amplification)"
+    )
+}
+
+/// What kind of facts a target of this kind has.
+impl From<TargetKind> for Kind {
+    fn from(kind: TargetKind) -> Kind {
+        if kind == TargetKind::Block { Kind::Block } else { Kind::File }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a person sees while the benchmark runs: a line with a bar for each
+//! micro-benchmark on a terminal, one plain line per finished micro-benchmark
+//! elsewhere. Drawn between runs only, never while one is measured.
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+use uflip_device::Nanos;
+use uflip_measure::run::{RunSpec, RunStats};
+
+/// The runs of one micro-benchmark (or the baselines) as a person sees them.
+struct Group {
+    name: String,
+    runs: u64,
+    done: u64,
+    began: Option<Instant>,
+    bar: ProgressBar,
+}
+
+/// The display of one benchmark.
+pub struct Display {
+    groups: Vec<Group>,
+    terminal: bool,
+    bars: MultiProgress,
+    began: Instant,
+    measured: u64,
+    total: u64,
+    budget: Option<Duration>,
+}
+
+/// The name under which a run is counted.
+fn group_of(spec: &RunSpec) -> &str {
+    spec.point.as_ref().map_or("baselines", |p| p.micro_benchmark.as_str())
+}
+
+impl Display {
+    /// For these runs, in order; `skip` tells which are there already.
+    pub fn new<'a>(
+        runs: impl Iterator<Item = &'a RunSpec>,
+        skip: impl Fn(u32) -> bool,
+        budget: Option<Nanos>,
+    ) -> Display {
+        let terminal = std::io::stderr().is_terminal();
+        let target = if terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
+        let bars = MultiProgress::with_draw_target(target);
+        let style = ProgressStyle::with_template("{prefix:>13} {bar:24} {pos:>4}/{len:<4} {wide_msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .progress_chars("━╸ ");
+        let mut groups: Vec<Group> = Vec::new();
+        for spec in runs.filter(|spec| !skip(spec.id)) {
+            let name = group_of(spec);
+            if let Some(group) = groups.iter_mut().find(|g| g.name == name) {
+                group.runs += 1;
+            } else {
+                let bar = bars.add(ProgressBar::new(0).with_style(style.clone()).with_prefix(name.to_string()));
+                groups.push(Group { name: name.to_string(), runs: 1, done: 0, began: None, bar });
+            }
+        }
+        groups.iter().for_each(|g| g.bar.set_length(g.runs));
+        let total = groups.iter().map(|g| g.runs).sum();
+        let budget = budget.map(Duration::from);
+        Display { groups, terminal, bars, began: Instant::now(), measured: 0, total, budget }
+    }
+
+    /// A run begins.
+    pub fn started(&mut self, spec: &RunSpec) {
+        let left = self.time_left();
+        let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
+        group.began.get_or_insert_with(Instant::now);
+        if self.terminal {
+            let last = group.bar.message();
+            let mean = last.split_once("  mean ").map(|(_, m)| m.split("  ").next().unwrap_or("").to_string());
+            let mean = mean.map(|m| format!("  mean {m}")).unwrap_or_default();
+            group.bar.set_message(format!("{}{mean}  {left}", what(spec)));
+        }
+    }
+
+    /// A run is stored.
+    pub fn finished(&mut self, spec: &RunSpec, stats: &RunStats) {
+        self.measured += 1;
+        let left = self.time_left();
+        let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
+        group.done += 1;
+        let mean = stats.running.mean_ns.map_or("nothing measured".to_string(), |m| Nanos(m as u64).to_string());
+        let whole = group.done == group.runs;
+        if self.terminal {
+            group.bar.set_position(group.done);
+            if whole {
+                let took = group.began.map(|b| Nanos::from(b.elapsed()).to_string()).unwrap_or_default();
+                group.bar.finish_with_message(format!("done in {took}"));
+            } else {
+                group.bar.set_message(format!("{}  mean {mean}  {left}", what(spec)));
+            }
+        } else if whole {
+            let took = group.began.map(|b| Nanos::from(b.elapsed()).to_string()).unwrap_or_default();
+            eprintln!("{:>13}: {} runs in {took}, last {} mean {mean}; {left}", group.name, group.runs, what(spec));
+        }
+    }
+
+    /// Something other than a run takes time.
+    pub fn note(&self, text: &str) {
+        if self.terminal {
+            // A failed draw of a progress line loses nothing that is measured.
+            let _ = self.bars.println(text);
+        } else {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Ends the display, leaving its lines.
+    pub fn close(self) {
+        for group in self.groups.iter().filter(|g| !g.bar.is_finished()) {
+            group.bar.abandon();
+        }
+    }
+
+    fn time_left(&self) -> String {
+        if self.measured == 0 {
+            return String::new();
+        }
+        let spent = self.began.elapsed();
+        let even = spent.mul_f64((self.total - self.measured) as f64 / self.measured as f64);
+        let left = self.budget.map_or(even, |b| even.min(b.saturating_sub(spent)));
+        format!("about {} left", round_time(left))
+    }
+}
+
+/// `RW IOSize 64K`, `SR/RW Ratio 4 : 1`, or the baseline's name.
+fn what(spec: &RunSpec) -> String {
+    match &spec.point {
+        Some(point) => format!("{} {} {}", spec.baseline, point.parameter, point.label),
+        None => spec.baseline.clone(),
+    }
+}
+
+/// A time to go by, not to quote: whole seconds, minutes from two on.
+pub fn round_time(time: Duration) -> String {
+    let s = time.as_secs_f64().ceil() as u64;
+    match s {
+        0..120 => format!("{s} s"),
+        120..7200 => format!("{} min", s.div_ceil(60)),
+        _ => format!("{} h", s.div_ceil(3600)),
+    }
+}
