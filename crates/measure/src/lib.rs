@@ -2,7 +2,12 @@
 //! execution. Knows no concrete device.
 #![forbid(unsafe_code)]
 
+pub mod dry_run;
+pub mod micro;
 pub mod pattern;
 pub mod run;
+pub mod state;
 
+pub use micro::{Curve, MicroBenchmark, Override, Overrides, Preset, Skipped};
 pub use pattern::{Baseline, Basic, Location, Mode, Pattern, PatternError, Ratio, Timing, mix_counts};
+pub use state::State;
