@@ -3,9 +3,23 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`recorder`] | memory for records while a run is timed, and their writer |
 //! | [`records`] | every IO of a run as Parquet |
+//! | [`stats`] | a run's response times summed up |
+//! | [`store`] | the folder, written so that a crash loses no finished run |
+//! | [`contents`] | the folder as read |
 #![forbid(unsafe_code)]
 
+pub mod contents;
 mod encode;
 pub mod error;
+mod files;
+pub mod recorder;
 pub mod records;
+pub mod stats;
+pub mod store;
+
+pub use contents::{FORMAT, Manifest, RecordFile, RunRow, StoreContents};
+pub use error::StoreError;
+pub use records::{read_records, read_row_groups};
+pub use store::{Durability, Store};

@@ -25,7 +25,7 @@ use parquet::schema::types::{ColumnDescPtr, Type, TypePtr};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
 
 /// Rows of one row group; the last one of a file may have fewer.
@@ -97,9 +97,41 @@ struct Scratch {
 
 /// Encodes records into a Parquet file, row group by row group.
 pub struct RecordWriter<W: Write + Send> {
-    file: SerializedFileWriter<W>,
+    file: SerializedFileWriter<Remembering<W>>,
     scratch: Box<Scratch>,
     path: PathBuf,
+    failure: Failure,
+}
+
+/// The system's error of the last write that failed: the Parquet crate passes
+/// on its text only, and a full disk must be told from other failures.
+type Failure = Arc<Mutex<Option<std::io::Error>>>;
+
+/// A sink that remembers why it failed.
+struct Remembering<W> {
+    sink: W,
+    failure: Failure,
+}
+
+impl<W> Remembering<W> {
+    fn remember<T>(&self, result: std::io::Result<T>) -> std::io::Result<T> {
+        result.inspect_err(|error| {
+            let copy = error.raw_os_error().map_or(error.kind().into(), std::io::Error::from_raw_os_error);
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
+        })
+    }
+}
+
+impl<W: Write> Write for Remembering<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.sink.write(bytes);
+        self.remember(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let flushed = self.sink.flush();
+        self.remember(flushed)
+    }
 }
 
 /// The working memory of a [`RecordWriter`], to be used again for the next.
@@ -127,9 +159,11 @@ impl<W: Write + Send> RecordWriter<W> {
             .set_created_by("uflip".into())
             .set_offset_index_disabled(true)
             .build();
+        let failure = Failure::default();
+        let sink = Remembering { sink, failure: Arc::clone(&failure) };
         let file = schema().and_then(|schema| SerializedFileWriter::new(sink, schema, Arc::new(properties)));
-        let file = file.map_err(|e| write_error(path, e))?;
-        Ok(RecordWriter { file, scratch: scratch.0, path: path.to_path_buf() })
+        let file = file.map_err(|e| write_error(path, &failure, e))?;
+        Ok(RecordWriter { file, scratch: scratch.0, path: path.to_path_buf(), failure })
     }
 
     /// Appends `records` of run number `run`; writes a row group whenever one
@@ -153,7 +187,7 @@ impl<W: Write + Send> RecordWriter<W> {
     fn row_group(&mut self) -> Result<(), StoreError> {
         let result = write_row_group(&mut self.file, &mut self.scratch);
         self.scratch.columns.clear();
-        result.map_err(|e| write_error(&self.path, e))
+        result.map_err(|e| write_error(&self.path, &self.failure, e))
     }
 
     /// Writes what is left and the footer; gives the sink and the working
@@ -165,8 +199,8 @@ impl<W: Write + Send> RecordWriter<W> {
         if !self.scratch.columns.submit.is_empty() {
             self.row_group()?;
         }
-        let sink = self.file.into_inner().map_err(|e| write_error(&self.path, e))?;
-        Ok((sink, RecordScratch(self.scratch)))
+        let sink = self.file.into_inner().map_err(|e| write_error(&self.path, &self.failure, e))?;
+        Ok((sink.sink, RecordScratch(self.scratch)))
     }
 
     /// Gives the working memory back without finishing the file.
@@ -331,15 +365,9 @@ fn frame(
 
 /// A [`StoreError`] of what the Parquet writer says, with the system's error
 /// where there is one.
-pub(crate) fn write_error(path: &Path, error: ParquetError) -> StoreError {
-    let source = match error {
-        ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(io) => *io,
-            Err(other) => std::io::Error::other(other),
-        },
-        other => std::io::Error::other(other),
-    };
-    path_error("cannot write", path)(source)
+fn write_error(path: &Path, failure: &Failure, error: ParquetError) -> StoreError {
+    let remembered = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+    path_error("cannot write", path)(remembered.unwrap_or_else(|| std::io::Error::other(error)))
 }
 
 /// Every record of the file at `path`, in file order.

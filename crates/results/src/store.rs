@@ -1,0 +1,482 @@
+//! The folder a measurement leaves behind, safe against a crash at any instant.
+//!
+//! Method: a run counts as kept when, and only when, its line in `runs.ndjson`
+//! is whole. A commit writes the records to a temporary file, syncs it, renames
+//! it, syncs the folder, appends the line and syncs that. So a crash leaves at
+//! most a temporary file, a record file without a line, or a torn last line;
+//! [`Store::resume`] removes all three. Formats: `docs/format.md`.
+
+use crate::contents::{Manifest, RecordFile, RunRow, StoreContents, parse_rows};
+use crate::error::{StoreError, path_error};
+use crate::files::{append, no_room, sync_dir, write_whole};
+use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape};
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use uflip_device::{Bytes, Recorder};
+use uflip_measure::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
+
+/// When a commit waits for the disk under the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Every commit does: no finished run is lost even when power fails.
+    EveryRun,
+    /// One in so many commits does, or the first after so much time: `kill -9`
+    /// still loses nothing, a power cut the runs since. For simulated devices,
+    /// whose runs can be had again exactly.
+    Relaxed {
+        /// At most this many commits apart.
+        runs: u32,
+        /// At most this far apart.
+        after: Duration,
+    },
+}
+
+impl Durability {
+    /// What suits simulated targets: every 1,000 runs or 30 s.
+    pub const RELAXED: Durability = Durability::Relaxed { runs: 1000, after: Duration::from_secs(30) };
+}
+
+/// A store open for writing; see the module's head.
+pub struct Store {
+    dir: PathBuf,
+    /// Holds the lock as long as it is open.
+    _lock: File,
+    runs: File,
+    runs_length: u64,
+    kept: HashSet<u32>,
+    reserve: Reserve,
+    begun: Option<u32>,
+    durability: Durability,
+    unsynced: u32,
+    synced_at: Instant,
+    /// Why nothing more can be kept, after a failure that could not be undone.
+    broken: Option<String>,
+    notes: Vec<String>,
+}
+
+/// File names inside the store, relative to it.
+mod names {
+    pub(super) const LOCK: &str = ".lock";
+    pub(super) const MANIFEST: &str = "manifest.json";
+    pub(super) const PLAN: &str = "plan.json";
+    pub(super) const RUNS: &str = "runs.ndjson";
+    pub(super) const IOS: &str = "ios";
+}
+
+/// The record file of run `id`, relative to the store: `ios/run-000123.parquet`.
+pub fn record_name(id: u32) -> String {
+    format!("{}/run-{id:06}.parquet", names::IOS)
+}
+
+fn temporary(dir: &Path, id: u32) -> PathBuf {
+    dir.join(names::IOS).join(format!(".run-{id:06}.parquet.tmp"))
+}
+
+impl Store {
+    /// Makes a store in `dir`, which must not exist or be empty.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] where `dir` has a store or anything else in it
+    /// or another process writes there, [`StoreError::Path`] otherwise.
+    pub fn create(dir: &Path, manifest: &Manifest, plan: &Value) -> Result<Store, StoreError> {
+        std::fs::create_dir_all(dir).map_err(path_error("cannot create the folder", dir))?;
+        refuse_unless_free(dir)?;
+        let lock = lock(dir)?;
+        refuse_unless_free(dir)?;
+        let ios = dir.join(names::IOS);
+        std::fs::create_dir_all(&ios).map_err(path_error("cannot create the folder", &ios))?;
+        write_whole(&dir.join(names::RUNS), b"")?;
+        write_whole(&dir.join(names::PLAN), &pretty(plan))?;
+        // Last: a folder without a manifest is not yet a store.
+        write_whole(&dir.join(names::MANIFEST), &pretty(manifest))?;
+        if let Some(parent) = dir.parent() {
+            // Makes the folder itself durable; not all parents can be opened.
+            let _ = sync_dir(parent);
+        }
+        Store::over(dir, lock, HashSet::new(), Vec::new())
+    }
+
+    /// Opens the store in `dir` to go on with it: cuts a torn last line,
+    /// removes temporary files and record files without a line, and forgets
+    /// runs whose record file is gone or cut; [`Store::notes`] tells of it.
+    /// Where `seed` and `plan` are given they must be the store's own.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] where there is no store, another process writes
+    /// it, or it is of another format, seed or plan; [`StoreError::Damaged`]
+    /// where its files contradict themselves; [`StoreError::Path`].
+    pub fn resume(dir: &Path, seed: Option<u64>, plan: Option<&Value>) -> Result<Store, StoreError> {
+        if !dir.join(names::MANIFEST).exists() {
+            return refused(format!(
+                "{} holds no measurement to resume; start one without --resume",
+                dir.display()
+            ));
+        }
+        let lock = lock(dir)?;
+        let contents = StoreContents::read(dir)?;
+        same_measurement(&contents, seed, plan)?;
+        let mut notes = Vec::new();
+        let rows = repair_runs(dir, &mut notes)?;
+        let kept = rows.iter().map(|row| row.spec.id).collect();
+        remove_leftovers(dir, &kept, &mut notes)?;
+        Store::over(dir, lock, kept, notes)
+    }
+
+    /// Reads the store in `dir` without changing it, whether or not a run is
+    /// in progress.
+    ///
+    /// # Errors
+    /// As [`StoreContents::read`].
+    pub fn open(dir: &Path) -> Result<StoreContents, StoreError> {
+        StoreContents::read(dir)
+    }
+
+    fn over(dir: &Path, lock: File, kept: HashSet<u32>, notes: Vec<String>) -> Result<Store, StoreError> {
+        let path = dir.join(names::RUNS);
+        let runs = OpenOptions::new().append(true).open(&path).map_err(path_error("cannot open", &path))?;
+        let runs_length = runs.metadata().map_err(path_error("cannot read", &path))?.len();
+        Ok(Store {
+            dir: dir.to_path_buf(),
+            _lock: lock,
+            runs,
+            runs_length,
+            kept,
+            reserve: Reserve::new(DEFAULT_RESERVE),
+            begun: None,
+            durability: Durability::EveryRun,
+            unsynced: 0,
+            synced_at: Instant::now(),
+            broken: None,
+            notes,
+        })
+    }
+
+    /// Sets when commits wait for the disk; [`Durability::EveryRun`] at first.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.durability = durability;
+    }
+
+    /// Sets the memory for records; 40 MiB at first. Between runs only.
+    pub fn set_reserve(&mut self, reserve: Bytes) {
+        self.abandon();
+        self.reserve = Reserve::new(reserve);
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What [`Store::resume`] found and put right, as sentences.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// How many runs are kept.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// True where no run is kept yet.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Makes everything kept so far durable, whatever the [`Durability`].
+    ///
+    /// # Errors
+    /// [`StoreError::Path`].
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        if self.unsynced > 0 {
+            let path = self.dir.join(names::RUNS);
+            #[cfg(target_os = "linux")]
+            rustix::fs::syncfs(&self.runs).map_err(|e| path_error("cannot sync", &path)(e.into()))?;
+            #[cfg(not(target_os = "linux"))]
+            self.runs.sync_all().map_err(path_error("cannot sync", &path))?;
+            self.unsynced = 0;
+        }
+        self.synced_at = Instant::now();
+        Ok(())
+    }
+
+    /// Renames the finished record file into place and appends the run's line.
+    fn keep(&mut self, run: &RunSpec, outcome: &RunOutcome, done: Finished) -> Result<RunStats, StoreError> {
+        let every = self.durability == Durability::EveryRun;
+        let (path, name) = (self.dir.join(record_name(run.id)), record_name(run.id));
+        let bytes = done.file.metadata().map_err(path_error("cannot read", &done.path))?.len();
+        if every {
+            done.file.sync_all().map_err(path_error("cannot sync", &done.path))?;
+        }
+        std::fs::rename(&done.path, &path).map_err(path_error("cannot rename to", &path))?;
+        if every {
+            sync_dir(&self.dir.join(names::IOS))?;
+        }
+        let row = RunRow {
+            spec: run.clone(),
+            outcome: outcome.clone(),
+            stats: done.stats,
+            records: RecordFile { file: name, bytes },
+            stalls: done.stalls,
+        };
+        let mut line = serde_json::to_vec(&row)
+            .map_err(|e| StoreError::Refused(format!("run {} cannot be told as JSON: {e}", run.id)))?;
+        line.push(b'\n');
+        let runs_path = self.dir.join(names::RUNS);
+        if let Err(error) = append(&mut self.runs, &runs_path, self.runs_length, &line, every) {
+            if error.torn {
+                self.broken = Some(error.cause.to_string());
+            }
+            let _ = std::fs::remove_file(&path);
+            return Err(error.cause);
+        }
+        self.runs_length += line.len() as u64;
+        self.kept.insert(run.id);
+        Ok(row.stats)
+    }
+
+    fn sync_if_due(&mut self) -> Result<(), StoreError> {
+        let Durability::Relaxed { runs, after } = self.durability else { return Ok(()) };
+        self.unsynced += 1;
+        if self.unsynced >= runs || self.synced_at.elapsed() >= after { self.sync() } else { Ok(()) }
+    }
+
+    fn fail(&self, run: u32, ios: u64, error: StoreError) -> SinkError {
+        let room = no_room(&error, &self.dir, ios).unwrap_or_default();
+        SinkError(format!("run {run} was measured but could not be kept: {error}{room}"))
+    }
+
+    fn refuse_broken(&self) -> Result<(), SinkError> {
+        match &self.broken {
+            None => Ok(()),
+            Some(why) => Err(SinkError(format!(
+                "nothing more is kept in {} since an earlier save failed ({why}); start again with --resume",
+                self.dir.display()
+            ))),
+        }
+    }
+}
+
+impl Sink for Store {
+    fn has(&self, id: u32) -> bool {
+        self.kept.contains(&id)
+    }
+
+    fn begin(&mut self, run: &RunSpec) -> Result<(), SinkError> {
+        self.refuse_broken()?;
+        if self.has(run.id) {
+            return Err(SinkError(format!("run {} is already kept in {}", run.id, self.dir.display())));
+        }
+        self.reserve.begin(RunShape {
+            run: run.id,
+            io_count: run.io_count,
+            io_ignore: run.io_ignore,
+            streams: streams_of(&run.pattern.to_string()),
+            patterns: if run.baseline.contains('/') { 2 } else { 1 },
+            path: temporary(&self.dir, run.id),
+        });
+        self.begun = Some(run.id);
+        Ok(())
+    }
+
+    fn recorder(&self) -> &dyn Recorder {
+        &self.reserve
+    }
+
+    fn commit(&mut self, run: &RunSpec, outcome: &RunOutcome) -> Result<RunStats, SinkError> {
+        self.refuse_broken()?;
+        if self.begun.take() != Some(run.id) {
+            self.abandon();
+            return Err(SinkError(format!("run {} was not begun", run.id)));
+        }
+        if outcome.end.interrupted {
+            self.abandon();
+            return Err(SinkError(format!("run {} was interrupted and is not kept", run.id)));
+        }
+        let temporary = temporary(&self.dir, run.id);
+        let ios = outcome.end.ios;
+        let kept = self.reserve.finish().and_then(|done| {
+            if done.ios == ios {
+                return self.keep(run, outcome, done);
+            }
+            refused(format!("the device finished {ios} IOs but {} were recorded", done.ios))
+        });
+        let stats = kept.map_err(|error| {
+            // Gone already where it was renamed.
+            let _ = std::fs::remove_file(&temporary);
+            self.fail(run.id, ios, error)
+        })?;
+        self.sync_if_due()?;
+        Ok(stats)
+    }
+
+    fn abandon(&mut self) {
+        self.begun = None;
+        self.reserve.abandon();
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // The last chance to say so has passed; the runs are in the page cache.
+        let _ = self.sync();
+    }
+}
+
+/// How many streams a pattern's text speaks of: the number after `parallel`,
+/// else 1. Only sizes memory, so a text that is not understood does no harm.
+fn streams_of(pattern: &str) -> u64 {
+    let lower = pattern.to_ascii_lowercase();
+    let Some((_, after)) = lower.split_once("parallel") else { return 1 };
+    let digits = after.trim_start_matches(|c: char| !c.is_ascii_digit());
+    if after.len() - digits.len() > 12 {
+        return 1;
+    }
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().unwrap_or(1).max(1)
+}
+
+fn refused<T>(text: String) -> Result<T, StoreError> {
+    Err(StoreError::Refused(text))
+}
+
+fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
+    // Values and manifests have string keys only, which is all that can fail.
+    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
+    text.push(b'\n');
+    text
+}
+
+fn lock(dir: &Path) -> Result<File, StoreError> {
+    let path = dir.join(names::LOCK);
+    let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = open.map_err(path_error("cannot create", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => refused(format!(
+            "another uflip is writing to {}; wait until it ends or choose another folder with -o",
+            dir.display()
+        )),
+        Err(std::fs::TryLockError::Error(e)) => Err(path_error("cannot lock", &path)(e)),
+    }
+}
+
+/// Refuses a folder with a store or with anybody's files; what a crash inside
+/// [`Store::create`] leaves counts as free.
+fn refuse_unless_free(dir: &Path) -> Result<(), StoreError> {
+    let shown = dir.display();
+    if dir.join(names::MANIFEST).exists() {
+        return refused(format!(
+            "{shown} already holds a measurement; go on with it with --resume, or choose another folder with -o"
+        ));
+    }
+    for entry in std::fs::read_dir(dir).map_err(path_error("cannot read the folder", dir))? {
+        let entry = entry.map_err(path_error("cannot read the folder", dir))?;
+        let name = entry.file_name();
+        let ours = match name.to_str() {
+            Some(names::LOCK | names::PLAN) => true,
+            Some(names::RUNS) => entry.metadata().is_ok_and(|m| m.len() == 0),
+            Some(names::IOS) => std::fs::read_dir(entry.path()).is_ok_and(|mut files| files.next().is_none()),
+            Some(other) => other.starts_with('.') && other.ends_with(".tmp"),
+            None => false,
+        };
+        if !ours {
+            let name = name.to_string_lossy();
+            return refused(format!("{shown} is not empty ({name}); choose a new or empty folder with -o"));
+        }
+    }
+    Ok(())
+}
+
+fn same_measurement(
+    contents: &StoreContents,
+    seed: Option<u64>,
+    plan: Option<&Value>,
+) -> Result<(), StoreError> {
+    let shown = contents.dir.display();
+    if let Some(seed) = seed
+        && seed != contents.manifest.seed
+    {
+        return refused(format!(
+            "{shown} was measured with --seed {}, not {seed}; resume it with that seed or choose another folder with -o",
+            contents.manifest.seed
+        ));
+    }
+    if plan.is_some_and(|plan| *plan != contents.plan) {
+        return refused(format!(
+            "the plan of {shown} is another one; resume it with the options it was started with \
+             (see {shown}/manifest.json) or choose another folder with -o"
+        ));
+    }
+    Ok(())
+}
+
+/// Cuts a torn last line off `runs.ndjson` and drops runs without their whole
+/// record file.
+fn repair_runs(dir: &Path, notes: &mut Vec<String>) -> Result<Vec<RunRow>, StoreError> {
+    let path = dir.join(names::RUNS);
+    let bytes = std::fs::read(&path).map_err(path_error("cannot read", &path))?;
+    let parsed = parse_rows(&path, &bytes)?;
+    if parsed.whole < bytes.len() {
+        notes.push(format!("the last line of {} was torn and is cut off", path.display()));
+        let file = OpenOptions::new().write(true).open(&path).map_err(path_error("cannot open", &path))?;
+        file.set_len(parsed.whole as u64).map_err(path_error("cannot cut", &path))?;
+        file.sync_all().map_err(path_error("cannot sync", &path))?;
+    }
+    let (whole, lost): (Vec<_>, Vec<_>) = parsed.rows.into_iter().partition(|row| row.records.is_whole(dir));
+    if !lost.is_empty() {
+        for row in &lost {
+            let (id, file) = (row.spec.id, &row.records.file);
+            notes.push(format!("run {id} is measured again: its record file {file} is missing or cut"));
+        }
+        let mut text = Vec::new();
+        for row in &whole {
+            text.extend(serde_json::to_vec(row).unwrap_or_default());
+            text.push(b'\n');
+        }
+        write_whole(&path, &text)?;
+    }
+    Ok(whole)
+}
+
+/// Removes temporary files and record files that no line speaks of.
+fn remove_leftovers(dir: &Path, kept: &HashSet<u32>, notes: &mut Vec<String>) -> Result<(), StoreError> {
+    let ios = dir.join(names::IOS);
+    std::fs::create_dir_all(&ios).map_err(path_error("cannot create the folder", &ios))?;
+    let known: HashSet<String> = kept.iter().map(|id| format!("run-{id:06}.parquet")).collect();
+    for folder in [dir, &ios] {
+        for entry in std::fs::read_dir(folder).map_err(path_error("cannot read the folder", folder))? {
+            let entry = entry.map_err(path_error("cannot read the folder", folder))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let temporary = name.starts_with('.') && name.ends_with(".tmp");
+            let orphan = folder == ios
+                && name.starts_with("run-")
+                && name.ends_with(".parquet")
+                && !known.contains(name);
+            if temporary || orphan {
+                let path = entry.path();
+                std::fs::remove_file(&path).map_err(path_error("cannot remove", &path))?;
+                notes
+                    .push(format!("{} was left by a run that did not finish and is removed", path.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::streams_of;
+
+    #[test]
+    fn streams_are_read_from_the_text_where_it_tells() {
+        for (text, streams) in
+            [("RR --parallel 16 --io-size 32K", 16), ("base=RR parallel=4", 4), ("SR", 1), ("parallel", 1)]
+        {
+            assert_eq!(streams_of(text), streams, "{text}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The reserve loses no record, stays within its memory and tells its stalls.
+
+mod common;
+
+use common::record;
+use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Recorder};
+use uflip_results::read_records;
+use uflip_results::recorder::{CHUNK_RECORDS, Reserve, RunShape};
+
+fn shape(dir: &std::path::Path, io_count: u64, streams: u64) -> RunShape {
+    RunShape { run: 1, io_count, io_ignore: 0, streams, patterns: 1, path: dir.join("r.tmp") }
+}
+
+#[test]
+fn small_runs_reserve_little_and_reuse_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let reserve = Reserve::new(Bytes(40 << 20));
+    for round in 0..3 {
+        reserve.begin(shape(dir.path(), 1024, 1));
+        assert_eq!(reserve.allocated(), Bytes(1025 * 24), "round {round}");
+        common::feed(&reserve, (0..1024).map(|i| record(1, i)));
+        let done = reserve.finish().unwrap();
+        assert_eq!((done.ios, done.stalls, done.stats.all.n), (1024, 0, 1024));
+    }
+    assert_eq!(read_records(&dir.path().join("r.tmp")).unwrap().len(), 1024);
+}
+
+#[test]
+fn a_long_run_streams_through_a_small_reserve() {
+    let dir = tempfile::tempdir().unwrap();
+    let reserve = Reserve::new(Bytes(2 << 20));
+    let n = 1_000_000;
+    reserve.begin(shape(dir.path(), n, 1));
+    common::feed(&reserve, (0..n).map(|i| record(1, i)));
+    assert!(reserve.allocated().0 <= 2 << 20, "{}", reserve.allocated());
+    let done = reserve.finish().unwrap();
+    assert_eq!((done.ios, done.stats.all.n), (n, n));
+    assert!(done.stalls > 0, "the loop is faster than any writer, yet it never waited");
+    let records = read_records(&dir.path().join("r.tmp")).unwrap();
+    assert!(records.iter().copied().eq((0..n).map(|i| record(1, i))));
+}
+
+#[test]
+fn nothing_is_written_while_more_than_half_is_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let reserve = Reserve::new(Bytes(40 << 20));
+    let shape = shape(dir.path(), 1_500_000, 1);
+    let path = shape.path.clone();
+    reserve.begin(shape);
+    let mut chunk = reserve.fresh();
+    for i in 0..4 * CHUNK_RECORDS as u64 + 1 {
+        if chunk.len() == chunk.capacity() {
+            chunk = reserve.exchange(chunk);
+        }
+        chunk.push(record(1, i));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert!(!path.exists(), "written although more than half of the reserve was free");
+    reserve.finish_stream(chunk);
+    assert_eq!(reserve.finish().unwrap().ios, 4 * CHUNK_RECORDS as u64 + 1);
+    assert!(path.exists());
+}
+
+/// `Reserve::finish` ends a run, `Recorder::finish` a stream.
+trait FinishStream {
+    fn finish_stream(&self, chunk: uflip_device::Chunk);
+}
+
+impl FinishStream for Reserve {
+    fn finish_stream(&self, chunk: uflip_device::Chunk) {
+        Recorder::finish(self, chunk);
+    }
+}
+
+#[test]
+fn parallel_streams_lose_nothing_even_when_there_are_more_than_was_said() {
+    for (said, streams, each) in [(16, 16u16, 5_000u64), (1, 16, 5_000), (4, 4, 100_000), (1, 300, 200)] {
+        let dir = tempfile::tempdir().unwrap();
+        let reserve = Reserve::new(Bytes(1 << 20));
+        reserve.begin(shape(dir.path(), each, said));
+        std::thread::scope(|scope| {
+            for stream in 0..streams {
+                let reserve = &reserve;
+                scope.spawn(move || {
+                    let one = |i: u64| {
+                        let io = Io {
+                            wait: Nanos(0),
+                            offset: Bytes(i * 512),
+                            size: 512,
+                            mode: Mode::Write,
+                            pattern: 0,
+                        };
+                        IoRecord::new(&io, stream, Nanos(i * 10), Nanos(i % 97))
+                    };
+                    common::feed(reserve, (0..each).map(one));
+                });
+            }
+        });
+        let done = reserve.finish().unwrap();
+        assert_eq!(done.ios, each * u64::from(streams));
+        let records = read_records(&dir.path().join("r.tmp")).unwrap();
+        for stream in 0..streams {
+            let offsets = records.iter().filter(|r| r.stream() == stream).map(|r| r.offset().0);
+            assert!(offsets.eq((0..each).map(|i| i * 512)), "stream {stream} of {streams}, {said} said");
+        }
+    }
+}
+
+#[test]
+fn a_writer_that_fails_never_hangs_a_loop_and_fails_the_run() {
+    let reserve = Reserve::new(Bytes(1 << 20));
+    reserve.begin(shape(std::path::Path::new("/nowhere/at/all"), 500_000, 1));
+    common::feed(&reserve, (0..500_000).map(|i| record(1, i)));
+    let text = reserve.finish().err().expect("cannot be written").to_string();
+    assert!(text.contains("/nowhere/at/all"), "{text}");
+    let dir = tempfile::tempdir().unwrap();
+    reserve.begin(shape(dir.path(), 10, 1));
+    common::feed(&reserve, (0..10).map(|i| record(1, i)));
+    assert_eq!(reserve.finish().unwrap().ios, 10);
+}

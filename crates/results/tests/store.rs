@@ -1,0 +1,236 @@
+//! The store keeps whole runs only, whatever happens to its files.
+
+mod common;
+
+use common::{check, feed, files_in, manifest, outcome, plan, record, run_once, spec};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use uflip_measure::run::Sink;
+use uflip_results::{Durability, Store};
+
+fn store_of(dir: &Path, runs: u32) {
+    let mut store = Store::create(dir, &manifest(), &plan()).unwrap();
+    for id in 0..runs {
+        run_once(&mut store, id, 300).unwrap();
+    }
+}
+
+#[test]
+fn what_is_kept_is_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    store_of(dir.path(), 3);
+    assert_eq!(check(dir.path()), [0, 1, 2]);
+    let contents = Store::open(dir.path()).unwrap();
+    assert_eq!((contents.manifest, contents.plan), (manifest_made_at(dir.path()), plan()));
+    assert_eq!(contents.runs[1].spec, spec(1, 300));
+    let store = Store::resume(dir.path(), Some(42), Some(&plan())).unwrap();
+    assert!(store.has(2) && !store.has(3));
+    assert!(store.notes().is_empty(), "{:?}", store.notes());
+}
+
+fn manifest_made_at(dir: &Path) -> uflip_results::Manifest {
+    let text = fs::read_to_string(dir.join("manifest.json")).unwrap();
+    uflip_results::Manifest {
+        created: serde_json::from_str::<serde_json::Value>(&text).unwrap()["created"]
+            .as_str()
+            .unwrap()
+            .into(),
+        ..manifest()
+    }
+}
+
+#[test]
+fn a_folder_in_use_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let refusal = |dir: &Path| Store::create(dir, &manifest(), &plan()).err().expect("refused").to_string();
+    let open = Store::create(dir.path(), &manifest(), &plan()).unwrap();
+    assert!(refusal(dir.path()).contains("--resume"));
+    let busy = Store::resume(dir.path(), None, None).err().expect("locked").to_string();
+    assert!(busy.contains("another uflip is writing"), "{busy}");
+    drop(open);
+    Store::resume(dir.path(), None, None).unwrap();
+
+    let foreign = tempfile::tempdir().unwrap();
+    fs::write(foreign.path().join("thesis.tex"), "dear").unwrap();
+    assert!(refusal(foreign.path()).contains("thesis.tex"));
+    assert_eq!(files_in(foreign.path()), ["thesis.tex"]);
+    let nothing = Store::resume(foreign.path(), None, None).err().expect("no store").to_string();
+    assert!(nothing.contains("without --resume"), "{nothing}");
+}
+
+#[test]
+fn another_seed_plan_or_format_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    store_of(dir.path(), 1);
+    let refusal =
+        |seed, plan: &_| Store::resume(dir.path(), seed, Some(plan)).err().expect("refused").to_string();
+    assert!(refusal(Some(43), &plan()).contains("--seed 42"));
+    assert!(refusal(Some(42), &serde_json::json!({"runs": 4})).contains("plan"));
+    let path = dir.path().join("manifest.json");
+    let newer = fs::read_to_string(&path).unwrap().replace("\"format\": 1", "\"format\": 2");
+    fs::write(&path, newer).unwrap();
+    assert!(refusal(Some(42), &plan()).contains("format 2"));
+}
+
+#[test]
+fn a_last_line_torn_at_any_byte_is_cut_and_its_run_measured_again() {
+    let dir = tempfile::tempdir().unwrap();
+    store_of(dir.path(), 2);
+    let runs = dir.path().join("runs.ndjson");
+    let whole = fs::read(&runs).unwrap();
+    let first = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
+    let record_file = dir.path().join("ios/run-000001.parquet");
+    let records = fs::read(&record_file).unwrap();
+    for cut in first..whole.len() {
+        fs::write(&runs, &whole[..cut]).unwrap();
+        fs::write(&record_file, &records).unwrap();
+        assert_eq!(check(dir.path()), [0], "open, cut at {cut}");
+        let store = Store::resume(dir.path(), None, None).unwrap();
+        assert!(store.has(0) && !store.has(1));
+        assert_eq!(fs::read(&runs).unwrap(), &whole[..first]);
+        assert_eq!(files_in(&dir.path().join("ios")), ["run-000000.parquet"]);
+    }
+    let mut store = Store::resume(dir.path(), None, None).unwrap();
+    run_once(&mut store, 1, 300).unwrap();
+    assert_eq!(fs::read(&runs).unwrap(), whole);
+}
+
+#[test]
+fn leftovers_are_removed_and_runs_without_whole_records_are_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    store_of(dir.path(), 3);
+    let ios = dir.path().join("ios");
+    fs::write(ios.join(".run-000009.parquet.tmp"), "half").unwrap();
+    fs::write(ios.join("run-000007.parquet"), "orphan").unwrap();
+    let cut = ios.join("run-000001.parquet");
+    let bytes = fs::read(&cut).unwrap();
+    fs::write(&cut, &bytes[..bytes.len() - 9]).unwrap();
+    let store = Store::resume(dir.path(), None, None).unwrap();
+    assert_eq!(store.notes().len(), 4, "{:?}", store.notes());
+    assert!(store.has(0) && !store.has(1) && store.has(2));
+    drop(store);
+    assert_eq!(files_in(&ios), ["run-000000.parquet", "run-000002.parquet"]);
+    assert_eq!(check(dir.path()), [0, 2]);
+}
+
+#[test]
+fn a_damaged_line_in_the_middle_is_told_with_its_number() {
+    let dir = tempfile::tempdir().unwrap();
+    store_of(dir.path(), 3);
+    let runs = dir.path().join("runs.ndjson");
+    let text = fs::read_to_string(&runs).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    for (bad, what) in [
+        (format!("{}\n??\n{}\n", lines[0], lines[2]), "line 2"),
+        (format!("{}\n{}\n{}\n", lines[0], lines[0], lines[1]), "twice"),
+    ] {
+        fs::write(&runs, bad).unwrap();
+        let text = Store::resume(dir.path(), None, None).err().expect("damaged").to_string();
+        assert!(text.contains(what), "{text}");
+    }
+}
+
+#[test]
+fn a_run_is_kept_once_and_only_as_it_went() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), &manifest(), &plan()).unwrap();
+    run_once(&mut store, 5, 100).unwrap();
+    assert!(run_once(&mut store, 5, 100).unwrap_err().to_string().contains("already kept"));
+    // Fewer records than the device says it finished.
+    store.begin(&spec(6, 100)).unwrap();
+    feed(store.recorder(), (0..99).map(|i| record(6, i)));
+    let text = store.commit(&spec(6, 100), &outcome(100)).unwrap_err().to_string();
+    assert!(text.contains("100") && text.contains("99"), "{text}");
+    // Interrupted.
+    store.begin(&spec(7, 100)).unwrap();
+    feed(store.recorder(), (0..50).map(|i| record(7, i)));
+    let mut cut = outcome(50);
+    cut.end.interrupted = true;
+    store.commit(&spec(7, 100), &cut).unwrap_err();
+    // Abandoned, then done after all.
+    store.begin(&spec(8, 100)).unwrap();
+    feed(store.recorder(), (0..50).map(|i| record(8, i)));
+    store.abandon();
+    run_once(&mut store, 8, 100).unwrap();
+    assert!(store.commit(&spec(9, 100), &outcome(100)).unwrap_err().to_string().contains("not begun"));
+    assert_eq!(files_in(&dir.path().join("ios")), ["run-000005.parquet", "run-000008.parquet"]);
+    assert_eq!(check(dir.path()), [5, 8]);
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_an_error_with_its_path() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let text =
+        Store::create(&file.path().join("x"), &manifest(), &plan()).err().expect("no folder").to_string();
+    assert!(text.contains(file.path().to_str().unwrap()), "{text}");
+}
+
+/// Mounts a tmpfs of `options` at `at`, or says why the test is skipped.
+fn mount(at: &Path, options: &str) -> bool {
+    let done = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at).status();
+    let mounted = done.is_ok_and(|s| s.success());
+    if !mounted {
+        eprintln!("SKIPPED: a full disk cannot be had without the right to mount a tmpfs");
+    }
+    mounted
+}
+
+struct Unmount<'a>(&'a Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_fails_the_run_and_leaves_the_store_resumable() {
+    let dir = tempfile::tempdir().unwrap();
+    if !mount(dir.path(), "size=300k") {
+        return;
+    }
+    let _unmount = Unmount(dir.path());
+    let out = dir.path().join("out");
+    let mut store = Store::create(&out, &manifest(), &plan()).unwrap();
+    let mut id = 0;
+    let error = loop {
+        match run_once(&mut store, id, 1500) {
+            Ok(()) => id += 1,
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(id > 3 && id < 200, "{id}");
+    assert!(error.contains("--resume") && error.contains("missing"), "{error}");
+    assert_eq!(check(&out), (0..id).collect::<Vec<_>>());
+    // The line's own failure, too: fill the disk to the last byte, then free
+    // what a record file needs but not a line.
+    drop(store);
+    Command::new("mount").args(["-o", "remount,size=600k"]).arg(dir.path()).status().unwrap();
+    let mut store = Store::resume(&out, None, None).unwrap();
+    assert!(store.notes().is_empty(), "{:?}", store.notes());
+    run_once(&mut store, id, 1500).unwrap();
+    assert_eq!(check(&out), (0..=id).collect::<Vec<_>>());
+    drop(store);
+    // Read-only: nothing is changed, and the message says what to do.
+    Command::new("mount").args(["-o", "remount,ro"]).arg(dir.path()).status().unwrap();
+    let text = Store::resume(&out, None, None).err().expect("read-only").to_string();
+    assert!(text.contains("you may write to"), "{text}");
+    assert_eq!(check(&out), (0..=id).collect::<Vec<_>>());
+}
+
+#[test]
+fn simulated_runs_do_not_wait_for_the_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), &manifest(), &plan()).unwrap();
+    store.set_durability(Durability::RELAXED);
+    let start = std::time::Instant::now();
+    for id in 0..500 {
+        run_once(&mut store, id, 100).unwrap();
+    }
+    let each = start.elapsed() / 500;
+    drop(store);
+    assert_eq!(check(dir.path()).len(), 500);
+    eprintln!("{each:?} for each of 500 relaxed commits");
+    assert!(each.as_millis() < 5, "{each:?} a commit");
+}
