@@ -3,11 +3,15 @@
 #![forbid(unsafe_code)]
 
 pub mod dry_run;
+pub mod execute;
 pub mod micro;
 pub mod pattern;
+pub mod plan;
 pub mod run;
 pub mod state;
 
+pub use execute::{Budget, Control, ExecuteError, Finished, Progress, ResetRequest, Resetter, execute};
 pub use micro::{Curve, MicroBenchmark, Override, Overrides, Preset, Skipped};
 pub use pattern::{Baseline, Basic, Location, Mode, Pattern, PatternError, Ratio, Timing, mix_counts};
+pub use plan::{Plan, PlanError, PlanOptions, Step, make_plan};
 pub use state::State;

@@ -446,3 +446,6 @@ impl Pattern {
         (0..degree).map(part).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

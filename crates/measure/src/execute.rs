@@ -1,0 +1,290 @@
+//! Walking through a plan: resets, pauses and runs, one after the other.
+//!
+//! How: a run is begun in the sink, run on the device and committed, or
+//! abandoned when the device fails or somebody asks to stop at once. Runs that
+//! the sink already has are passed over, so the same call starts a plan and
+//! resumes it. A pause is only made between two things done by this call. A
+//! reset is done, also again, where a run before the next reset is missing.
+//!
+//! Source: paper 000/001, sections 4.1 to 4.3.
+
+use crate::pattern::PatternError;
+use crate::plan::{Plan, Step};
+use crate::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
+use crate::state::State;
+use uflip_device::rng::derive_seed;
+use uflip_device::{Device, DeviceError, Nanos, RunEnd, RunLimits, Stop};
+
+/// The least time that a run gets under a [`Budget`].
+pub const MIN_RUN_TIME: Nanos = Nanos::from_millis(20);
+
+/// A limit on the wall-clock time of all runs and pauses together. It shortens
+/// runs on the way and leaves their specs as they are; state resets are not
+/// shortened. As every run gets [`MIN_RUN_TIME`], a budget too small for that is
+/// overrun. It means nothing on a device in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// From the call of [`execute`] on.
+    pub total: Nanos,
+}
+
+/// How to execute, besides what.
+#[derive(Clone, Copy, Debug)]
+pub struct Control<'a> {
+    /// Asked once, it ends the plan after the run in progress; asked twice, at
+    /// once.
+    pub stop: &'a Stop,
+    /// How long it may take.
+    pub budget: Option<Budget>,
+    /// Wall-clock time in ns since 1970, for the outcome of runs in real time.
+    pub unix_now: fn() -> u64,
+}
+
+/// A state reset that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResetRequest {
+    /// To which state.
+    pub state: State,
+    /// For its random writes: derived from the plan's seed and the step.
+    pub seed: u64,
+}
+
+/// Brings the device to a state; [`crate::state::enforce`] does it plainly.
+/// `RunEnd::interrupted` says that the state was not reached.
+pub type Resetter<'a> = dyn FnMut(ResetRequest, &mut dyn Device, &Stop) -> Result<RunEnd, DeviceError> + 'a;
+
+/// What is going on.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// A run begins.
+    RunStarted {
+        /// Which.
+        spec: &'a RunSpec,
+        /// Its place among the plan's runs, from 0.
+        index: usize,
+        /// Runs in the plan.
+        of: usize,
+    },
+    /// A run is kept.
+    RunFinished {
+        /// Which.
+        spec: &'a RunSpec,
+        /// Its statistics.
+        stats: &'a RunStats,
+        /// On the device's clock.
+        elapsed: Nanos,
+    },
+    /// The device is left alone.
+    Pausing {
+        /// For how long.
+        nanos: Nanos,
+    },
+    /// The device is brought to a state.
+    Resetting {
+        /// Which.
+        state: State,
+    },
+}
+
+/// How the execution of a plan ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// Runs done and kept by this call.
+    pub done: u32,
+    /// Runs that the sink had before.
+    pub already_kept: u32,
+    /// Runs that ended early because of a time limit.
+    pub cut_short: u32,
+    /// True where it was asked to stop before the plan's end.
+    pub stopped: bool,
+    /// On the device's clock.
+    pub elapsed: Nanos,
+}
+
+/// The execution of a plan failed. What was committed before is kept.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// The plan has a run that gives no IOs.
+    #[error("run {run}: {source}")]
+    Pattern {
+        /// The run's number.
+        run: u32,
+        /// What is wrong with its pattern.
+        source: PatternError,
+    },
+    /// The device failed.
+    #[error("run {run}: {source}")]
+    Device {
+        /// The run's number.
+        run: u32,
+        /// What happened.
+        source: DeviceError,
+    },
+    /// The device failed while its state was reset.
+    #[error("reset to the {state} state: {source}")]
+    Reset {
+        /// Which state.
+        state: State,
+        /// What happened.
+        source: DeviceError,
+    },
+    /// The run could not be kept.
+    #[error("run {run} cannot be kept: {source}")]
+    Sink {
+        /// The run's number.
+        run: u32,
+        /// What happened.
+        source: SinkError,
+    },
+}
+
+/// Executes `plan` on `device`, from its first missing run on.
+///
+/// # Errors
+/// [`ExecuteError`] at the first run that fails; it is abandoned.
+pub fn execute(
+    plan: &Plan,
+    device: &mut dyn Device,
+    sink: &mut dyn Sink,
+    resetter: &mut Resetter<'_>,
+    control: Control<'_>,
+    progress: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Finished, ExecuteError> {
+    let started = device.now();
+    let of = plan.runs().count();
+    let mut walk = Walk { device, sink, control, progress, started, of, finished: Finished::default() };
+    let mut index = 0;
+    let mut pause = Nanos::ZERO;
+    let mut acted = false;
+    for (number, step) in plan.steps.iter().enumerate() {
+        match step {
+            Step::Pause { nanos } => pause = (*nanos).max(pause),
+            Step::Reset { state } => {
+                if !walk.any_missing(&plan.steps[number + 1..]) {
+                    continue;
+                }
+                if walk.stop_asked() {
+                    break;
+                }
+                let seed = derive_seed(plan.seed, u64::MAX - number as u64);
+                walk.reset(ResetRequest { state: *state, seed }, resetter)?;
+                acted = true;
+            }
+            Step::Run(spec) if walk.sink.has(spec.id) => {
+                walk.finished.already_kept += 1;
+                index += 1;
+            }
+            Step::Run(spec) => {
+                let pausing = std::mem::take(&mut pause);
+                if !walk.stop_asked() && acted && pausing > Nanos::ZERO {
+                    (walk.progress)(&Progress::Pausing { nanos: pausing });
+                    walk.device.idle(pausing, walk.control.stop);
+                }
+                if walk.stop_asked() {
+                    break;
+                }
+                let limit = walk.time_limit(spec, &plan.steps[number..]);
+                walk.run(spec, index, limit)?;
+                acted = true;
+                index += 1;
+            }
+        }
+        if walk.finished.stopped {
+            break;
+        }
+    }
+    walk.finished.elapsed = walk.device.now().saturating_sub(started);
+    Ok(walk.finished)
+}
+
+/// The state of an execution.
+struct Walk<'a> {
+    device: &'a mut dyn Device,
+    sink: &'a mut dyn Sink,
+    control: Control<'a>,
+    progress: &'a mut dyn FnMut(&Progress<'_>),
+    started: Nanos,
+    of: usize,
+    finished: Finished,
+}
+
+impl Walk<'_> {
+    /// Whether to end before the next step, which is then noted.
+    fn stop_asked(&mut self) -> bool {
+        self.finished.stopped |= self.control.stop.after_this_run();
+        self.finished.stopped
+    }
+
+    /// Whether a run up to the next reset is missing.
+    fn any_missing(&self, steps: &[Step]) -> bool {
+        let segment = steps.iter().take_while(|step| !matches!(step, Step::Reset { .. }));
+        segment.into_iter().any(|step| matches!(step, Step::Run(spec) if !self.sink.has(spec.id)))
+    }
+
+    fn reset(&mut self, request: ResetRequest, resetter: &mut Resetter<'_>) -> Result<(), ExecuteError> {
+        let state = request.state;
+        (self.progress)(&Progress::Resetting { state });
+        let end = resetter(request, self.device, self.control.stop)
+            .map_err(|source| ExecuteError::Reset { state, source })?;
+        self.finished.stopped |= end.interrupted;
+        Ok(())
+    }
+
+    /// The run's own limit or, under a budget, twice its even share of what is
+    /// left after the pauses, if that is less: most runs end by themselves and
+    /// leave their share to the others.
+    fn time_limit(&self, spec: &RunSpec, steps: &[Step]) -> Option<Nanos> {
+        let Some(budget) = self.control.budget.filter(|_| !self.device.is_virtual()) else {
+            return spec.time_limit;
+        };
+        let (mut runs, mut pauses, mut pause) = (0u64, 0u64, 0u64);
+        for step in steps {
+            match step {
+                Step::Pause { nanos } => pause = nanos.0,
+                Step::Run(run) if !self.sink.has(run.id) => {
+                    runs += 1;
+                    pauses = pauses.saturating_add(std::mem::take(&mut pause));
+                }
+                _ => {}
+            }
+        }
+        let spent = self.device.now().saturating_sub(self.started);
+        let left = budget.total.saturating_sub(spent).saturating_sub(Nanos(pauses));
+        let share = Nanos((left.0 / runs.max(1)).saturating_mul(2)).max(MIN_RUN_TIME);
+        Some(spec.time_limit.map_or(share, |own| own.min(share)))
+    }
+
+    fn run(&mut self, spec: &RunSpec, index: usize, time: Option<Nanos>) -> Result<(), ExecuteError> {
+        let run = spec.id;
+        let streams = spec
+            .pattern
+            .streams(spec.io_count, spec.seed)
+            .map_err(|source| ExecuteError::Pattern { run, source })?;
+        (self.progress)(&Progress::RunStarted { spec, index, of: self.of });
+        self.sink.begin(spec).map_err(|source| ExecuteError::Sink { run, source })?;
+        let started = self.device.now();
+        let started_unix_ns = (!self.device.is_virtual()).then(self.control.unix_now);
+        let limits = RunLimits { time, stop: self.control.stop };
+        let end = match self.device.run(streams, self.sink.recorder(), limits) {
+            Ok(end) => end,
+            Err(source) => {
+                self.sink.abandon();
+                return Err(ExecuteError::Device { run, source });
+            }
+        };
+        if end.interrupted {
+            self.sink.abandon();
+            self.finished.stopped = true;
+            return Ok(());
+        }
+        let outcome = RunOutcome { end, started, started_unix_ns };
+        let stats = self.sink.commit(spec, &outcome).map_err(|source| ExecuteError::Sink { run, source })?;
+        self.finished.done += 1;
+        self.finished.cut_short += u32::from(end.time_limit_hit);
+        (self.progress)(&Progress::RunFinished { spec, stats: &stats, elapsed: end.elapsed });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,300 @@
+//! Order, resume, errors, stops and budgets, on a device in memory.
+use super::*;
+use crate::micro::MicroBenchmark;
+use crate::plan::{PlanOptions, Preset, make_plan};
+use crate::run::RtStats;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use uflip_device::{Bytes, Chunk, Geometry, IoRecord, Recorder, Stream};
+
+const GEOMETRY: Geometry = Geometry { capacity: Bytes(64 << 20), sector: Bytes(512) };
+const RESPONSE: Nanos = Nanos::from_micros(100);
+
+/// Every IO takes [`RESPONSE`]; fails at IO number `fail_at` of all runs, and
+/// asks to stop `ask` times at IO number `ask_at`.
+struct Fake {
+    clock: Nanos,
+    virtual_time: bool,
+    ios: u64,
+    fail_at: u64,
+    ask_at: (u64, u8),
+    idled: Vec<Nanos>,
+    limits: Vec<Option<Nanos>>,
+}
+
+impl Fake {
+    fn new() -> Fake {
+        let (idled, limits) = (Vec::new(), Vec::new());
+        Fake { clock: Nanos(7), virtual_time: true, ios: 0, fail_at: u64::MAX, ask_at: (0, 0), idled, limits }
+    }
+}
+
+impl Device for Fake {
+    fn geometry(&self) -> Geometry {
+        GEOMETRY
+    }
+    fn run(
+        &mut self,
+        streams: Vec<Stream>,
+        recorder: &dyn Recorder,
+        limits: RunLimits<'_>,
+    ) -> Result<RunEnd, DeviceError> {
+        let start = self.clock;
+        self.limits.push(limits.time);
+        let mut end = RunEnd::default();
+        let mut chunk = recorder.fresh();
+        for io in streams.into_iter().flatten() {
+            self.ios += 1;
+            if self.ios == self.fail_at {
+                return Err(DeviceError::Other("it broke".to_string()));
+            }
+            if self.ios == self.ask_at.0 {
+                (0..self.ask_at.1).for_each(|_| {
+                    limits.stop.ask();
+                });
+            }
+            let submit = self.clock.saturating_sub(start);
+            end.time_limit_hit = limits.time.is_some_and(|limit| submit >= limit);
+            end.interrupted = limits.stop.now();
+            if end.time_limit_hit || end.interrupted {
+                break;
+            }
+            chunk.push(IoRecord::new(&io, 0, submit, RESPONSE));
+            self.clock = self.clock + RESPONSE + io.wait;
+            end.ios += 1;
+        }
+        recorder.finish(chunk);
+        end.elapsed = self.clock.saturating_sub(start);
+        Ok(end)
+    }
+    fn idle(&mut self, pause: Nanos, _: &Stop) {
+        self.idled.push(pause);
+        self.clock = self.clock + pause;
+    }
+    fn now(&self) -> Nanos {
+        self.clock
+    }
+    fn is_virtual(&self) -> bool {
+        self.virtual_time
+    }
+}
+
+#[derive(Default)]
+struct Kept(Mutex<Vec<IoRecord>>);
+
+impl Recorder for Kept {
+    fn fresh(&self) -> Chunk {
+        Vec::with_capacity(64)
+    }
+    fn finish(&self, last: Chunk) {
+        self.0.lock().unwrap().extend(last);
+    }
+}
+
+#[derive(Default)]
+struct Memory {
+    kept: BTreeSet<u32>,
+    outcomes: Vec<(u32, RunOutcome)>,
+    begun: Option<u32>,
+    abandoned: Vec<u32>,
+    recorder: Kept,
+    refuse: Option<u32>,
+}
+
+fn stats(n: u64) -> RtStats {
+    RtStats {
+        n,
+        min_ns: None,
+        max_ns: None,
+        mean_ns: None,
+        sd_ns: None,
+        p50_ns: None,
+        p90_ns: None,
+        p95_ns: None,
+        p99_ns: None,
+        p999_ns: None,
+        p9999_ns: None,
+    }
+}
+
+impl Sink for Memory {
+    fn has(&self, id: u32) -> bool {
+        self.kept.contains(&id)
+    }
+    fn begin(&mut self, run: &RunSpec) -> Result<(), SinkError> {
+        assert_eq!(self.begun, None, "a run was begun before the last one ended");
+        self.begun = Some(run.id);
+        self.recorder.0.lock().unwrap().clear();
+        Ok(())
+    }
+    fn recorder(&self) -> &dyn Recorder {
+        &self.recorder
+    }
+    fn commit(&mut self, run: &RunSpec, outcome: &RunOutcome) -> Result<RunStats, SinkError> {
+        assert_eq!(self.begun.take(), Some(run.id));
+        if self.refuse == Some(run.id) {
+            return Err(SinkError("disk full".to_string()));
+        }
+        let n = self.recorder.0.lock().unwrap().len() as u64;
+        assert_eq!(n, outcome.end.ios);
+        self.kept.insert(run.id);
+        self.outcomes.push((run.id, outcome.clone()));
+        Ok(RunStats { running: stats(n), all: stats(n), by_pattern: Vec::new() })
+    }
+    fn abandon(&mut self) {
+        self.abandoned.extend(self.begun.take());
+    }
+}
+
+fn plan(state: State) -> Plan {
+    let mut options = PlanOptions::new(Preset::Quick);
+    options.only = vec![MicroBenchmark::Order];
+    options.state = state;
+    options.baseline_io_count = 512;
+    make_plan(&options, GEOMETRY).unwrap()
+}
+
+/// Executes and gives the result and the events in short.
+fn go(
+    plan: &Plan,
+    device: &mut Fake,
+    sink: &mut Memory,
+    budget: Option<Budget>,
+) -> (Result<Finished, ExecuteError>, Vec<String>) {
+    let stop = Stop::new();
+    let mut events = Vec::new();
+    let mut note = |event: &Progress<'_>| {
+        events.push(match event {
+            Progress::RunStarted { spec, .. } => format!("run {}", spec.id),
+            Progress::RunFinished { spec, stats, .. } => format!("done {} {}", spec.id, stats.all.n),
+            Progress::Pausing { nanos } => format!("pause {}", nanos.exact()),
+            Progress::Resetting { state } => format!("reset {state}"),
+        });
+    };
+    let mut reset = |_: ResetRequest, _: &mut dyn Device, _: &Stop| Ok(RunEnd::default());
+    let control = Control { stop: &stop, budget, unix_now: || 42 };
+    (execute(plan, device, sink, &mut reset, control, &mut note), events)
+}
+
+#[test]
+fn steps_come_in_the_plans_order() {
+    let plan = plan(State::Random);
+    let (mut device, mut sink) = (Fake::new(), Memory::default());
+    let (finished, events) = go(&plan, &mut device, &mut sink, None);
+    let runs = plan.runs().count() as u32;
+    let finished = finished.unwrap();
+    assert_eq!((finished.done, finished.already_kept, finished.stopped), (runs, 0, false));
+    let mut expected = Vec::new();
+    for step in &plan.steps {
+        match step {
+            Step::Reset { state } => expected.push(format!("reset {state}")),
+            Step::Pause { .. } => expected.push("pause 10ms".to_string()),
+            Step::Run(spec) => {
+                expected.push(format!("run {}", spec.id));
+                expected.push(format!("done {} {}", spec.id, spec.io_count));
+            }
+        }
+    }
+    assert_eq!(events, expected);
+    assert!(events.iter().filter(|e| e.starts_with("reset")).count() > 1, "the plan has resets inside");
+    assert_eq!(sink.outcomes[0].1.started_unix_ns, None);
+    assert_eq!(finished.elapsed, device.clock.saturating_sub(Nanos(7)));
+}
+
+#[test]
+fn resume_does_what_is_missing_and_the_resets_that_needs() {
+    let plan = plan(State::Random);
+    let last = plan.runs().last().unwrap().id;
+    let mut sink = Memory { kept: (0..last).collect(), ..Memory::default() };
+    let (finished, events) = go(&plan, &mut Fake::new(), &mut sink, None);
+    assert_eq!(finished.unwrap().already_kept, last);
+    assert_eq!(events[0], "reset random");
+    assert_eq!(events[1..], ["pause 10ms", &format!("run {last}"), &format!("done {last} 512")]);
+    let (finished, events) = go(&plan, &mut Fake::new(), &mut sink, None);
+    assert_eq!((finished.unwrap().done, events.len()), (0, 0));
+}
+
+#[test]
+fn no_pause_before_the_first_run_of_a_resumed_plan() {
+    let plan = plan(State::None);
+    let mut sink = Memory { kept: (0..3).collect(), ..Memory::default() };
+    let mut device = Fake::new();
+    let (finished, events) = go(&plan, &mut device, &mut sink, None);
+    assert_eq!(events[..3], ["run 3", "done 3 512", "pause 10ms"]);
+    assert_eq!(device.idled.len() as u32, finished.unwrap().done - 1);
+}
+
+#[test]
+fn a_device_error_abandons_the_run_and_keeps_the_others() {
+    let mut device = Fake { fail_at: 512 + 100, ..Fake::new() };
+    let mut sink = Memory::default();
+    let (result, _) = go(&plan(State::None), &mut device, &mut sink, None);
+    assert!(matches!(result, Err(ExecuteError::Device { run: 1, .. })));
+    assert_eq!((sink.kept, sink.abandoned), (BTreeSet::from([0]), vec![1]));
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_fails() {
+    let mut sink = Memory { refuse: Some(2), ..Memory::default() };
+    let (result, _) = go(&plan(State::None), &mut Fake::new(), &mut sink, None);
+    assert_eq!(result.unwrap_err().to_string(), "run 2 cannot be kept: disk full");
+}
+
+#[test]
+fn asked_once_it_ends_after_the_run() {
+    let mut device = Fake { ask_at: (600, 1), ..Fake::new() };
+    let mut sink = Memory::default();
+    let (result, events) = go(&plan(State::None), &mut device, &mut sink, None);
+    let finished = result.unwrap();
+    assert_eq!((finished.done, finished.stopped), (2, true));
+    assert_eq!(events.last().unwrap(), "done 1 512");
+    assert!(sink.abandoned.is_empty());
+}
+
+#[test]
+fn asked_twice_it_ends_at_once_and_forgets_the_run() {
+    let mut device = Fake { ask_at: (600, 2), ..Fake::new() };
+    let mut sink = Memory::default();
+    let (result, _) = go(&plan(State::None), &mut device, &mut sink, None);
+    let finished = result.unwrap();
+    assert_eq!((finished.done, finished.stopped), (1, true));
+    assert_eq!(sink.abandoned, [1]);
+}
+
+#[test]
+fn a_budget_shortens_runs_on_real_devices_only() {
+    let plan = plan(State::None);
+    let runs = plan.runs().count() as u64;
+    let budget = Some(Budget { total: Nanos::from_millis(30 * runs) });
+    let (mut device, mut sink) = (Fake { virtual_time: false, ..Fake::new() }, Memory::default());
+    let (result, _) = go(&plan, &mut device, &mut sink, budget);
+    // 30 ms a run less 10 ms of each of the pauses between, times two.
+    let share = (30 * runs - 10 * (runs - 1)) * 1_000_000 / runs * 2;
+    assert_eq!(device.limits[0], Some(Nanos(share)));
+    assert!(device.limits.iter().all(|limit| limit.is_some_and(|l| l >= MIN_RUN_TIME)));
+    let finished = result.unwrap();
+    assert!(finished.cut_short > 0 && u64::from(finished.done) == runs);
+    // Over the budget by the least time of each run at most.
+    assert!(finished.elapsed <= Nanos::from_millis((30 + 20) * runs), "{}", finished.elapsed);
+    let (result, _) = go(&plan, &mut Fake::new(), &mut Memory::default(), None);
+    assert!(finished.elapsed.0 < result.unwrap().elapsed.0);
+    assert_eq!(sink.outcomes[0].1.started_unix_ns, Some(42));
+
+    let (mut device, mut sink) = (Fake::new(), Memory::default());
+    assert_eq!(go(&plan, &mut device, &mut sink, budget).0.unwrap().cut_short, 0);
+    assert!(device.limits.iter().all(Option::is_none));
+}
+
+#[test]
+fn a_plan_with_a_broken_pattern_fails_before_the_device_is_touched() {
+    let mut plan = plan(State::None);
+    for step in &mut plan.steps {
+        if let Step::Run(spec) = step {
+            spec.pattern = "SR(io_size=1M, target_size=1K)".parse().unwrap();
+        }
+    }
+    let (mut device, mut sink) = (Fake::new(), Memory::default());
+    let (result, _) = go(&plan, &mut device, &mut sink, None);
+    assert!(matches!(result, Err(ExecuteError::Pattern { run: 0, .. })));
+    assert_eq!((device.ios, sink.begun), (0, None));
+}

@@ -1,0 +1,367 @@
+//! Plans: an ordered list of state resets, runs and pauses, with the target
+//! space of each run.
+//!
+//! How: [`make_plan`] is a pure function of options and geometry. It drafts all
+//! runs, orders them so that those which disturb the device's state most come
+//! last, gives each a target space ([`spaces`]) and a length ([`length`]), and
+//! numbers them. What the target cannot take is left out with a reason.
+//!
+//! Source: paper 000/001, sections 4.1 (state), 4.2 (IOCount, IOIgnore, and the
+//! plan: "those experiments involving sequential writes are delayed and grouped
+//! together in such a way that their allocated target space does not overlap"),
+//! 4.3 (pause between runs) and 5.1 (the default lengths).
+
+pub mod length;
+pub mod spaces;
+pub mod summary;
+
+use crate::micro::{Curve, MicroBenchmark, Overrides, Skipped};
+use crate::pattern::{Baseline, DEFAULT_IO_SIZE, Location, Mode, Pattern, PatternError};
+use crate::run::{Point, Purpose, RunSpec};
+use crate::state::State;
+use serde::{Deserialize, Serialize};
+use spaces::Spaces;
+use uflip_device::rng::derive_seed;
+use uflip_device::{Bytes, Geometry, Nanos};
+
+pub use crate::micro::Preset;
+pub use length::{Counts, IoCounts};
+pub use summary::{BaselineMeans, Summary};
+
+/// The version of the plan's format.
+pub const FORMAT: u32 = 1;
+
+/// A benchmark plan, stored before anything is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The version of the tool that made it.
+    pub tool_version: String,
+    /// The target, as described by who asked for the plan.
+    pub target: String,
+    /// What was planned for.
+    pub geometry: Geometry,
+    /// The seed that every run's seed is derived from.
+    pub seed: u64,
+    /// IOSize, where a micro-benchmark does not vary or override it.
+    pub io_size: Bytes,
+    /// How much is measured.
+    pub preset: Preset,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+    /// What the target cannot take.
+    pub skipped: Vec<Skipped>,
+    /// What a reader of the results should know about the plan.
+    pub notes: Vec<String>,
+}
+
+/// A step of a plan.
+#[expect(clippy::large_enum_variant, reason = "nearly all steps are runs; boxing them would save nothing")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "step")]
+pub enum Step {
+    /// Bring the device to this state.
+    Reset {
+        /// Which.
+        state: State,
+    },
+    /// Run a pattern.
+    Run(RunSpec),
+    /// Leave the device alone.
+    Pause {
+        /// For how long.
+        nanos: Nanos,
+    },
+}
+
+/// What [`make_plan`] is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanOptions {
+    /// The target, in words.
+    pub target: String,
+    /// Which values of the parameters.
+    pub preset: Preset,
+    /// Which micro-benchmarks; none means all nine.
+    pub only: Vec<MicroBenchmark>,
+    /// The initial state, enforced first and whenever the space for sequential
+    /// writes is used up.
+    pub state: State,
+    /// IOSize.
+    pub io_size: Bytes,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Other values, IO sizes and baselines.
+    pub overrides: Overrides,
+    /// Idle time between two runs.
+    pub pause_between_runs: Nanos,
+    /// IOCount and IOIgnore for each baseline.
+    pub io_counts: IoCounts,
+    /// IOCount of the four baseline runs that come first, long enough to find
+    /// start-up and period.
+    pub baseline_io_count: u64,
+    /// IOs of the rarer pattern in a mix's running phase, at least.
+    pub min_rare: u64,
+    /// How often each experiment is repeated.
+    pub repeats: u32,
+}
+
+impl PlanOptions {
+    /// A preset's options. `standard` has the paper's lengths (section 5.1) and
+    /// repeats; `baseline_io_count` of `full` is FlashIO's.
+    pub fn new(preset: Preset) -> PlanOptions {
+        let quick = preset == Preset::Quick;
+        PlanOptions {
+            target: String::new(),
+            preset,
+            only: Vec::new(),
+            state: if preset == Preset::Full { State::Random } else { State::None },
+            io_size: DEFAULT_IO_SIZE,
+            seed: 0,
+            overrides: Overrides::new(),
+            pause_between_runs: if quick { Nanos::from_millis(10) } else { Nanos::from_secs(1) },
+            io_counts: if quick { IoCounts::QUICK } else { IoCounts::PAPER },
+            baseline_io_count: match preset {
+                Preset::Quick => 2048,
+                Preset::Standard => 10_240,
+                Preset::Full => 20_480,
+            },
+            min_rare: if quick { 16 } else { crate::pattern::mix::MIN_RARE },
+            repeats: if quick { 1 } else { 3 },
+        }
+    }
+}
+
+/// No plan can be made of the options.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The target cannot take the baselines.
+    #[error("the target cannot take the baseline patterns: {0}")]
+    Baseline(PatternError),
+    /// A length makes no sense.
+    #[error("{baseline}: IOCount {count} leaves nothing after IOIgnore {ignore}; type a larger io_count")]
+    Counts {
+        /// Whose.
+        baseline: Baseline,
+        /// IOCount.
+        count: u64,
+        /// IOIgnore.
+        ignore: u64,
+    },
+    /// No repeats.
+    #[error("repeats is 0; type a number from 1")]
+    Repeats,
+    /// More runs than can be numbered.
+    #[error("the plan has more than {} runs; type fewer repeats or values", u32::MAX)]
+    TooManyRuns,
+}
+
+/// A run without number, seed and target space. The order of runs is that of
+/// `rank`, else as drafted.
+struct Draft {
+    rank: u8,
+    purpose: Purpose,
+    curve: Curve,
+    point: Option<Point>,
+    repeat: u32,
+    pattern: Pattern,
+    counts: Counts,
+}
+
+/// The plan for `options` on a target of this geometry.
+///
+/// # Errors
+/// [`PlanError`] where the options make no sense for any run.
+pub fn make_plan(options: &PlanOptions, geometry: Geometry) -> Result<Plan, PlanError> {
+    check_options(options, geometry)?;
+    let mut plan = Plan {
+        format: FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_string(),
+        target: options.target.clone(),
+        geometry,
+        seed: options.seed,
+        io_size: options.io_size,
+        preset: options.preset,
+        steps: Vec::new(),
+        skipped: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut drafts = draft_baselines(options);
+    for micro in MicroBenchmark::all() {
+        if options.only.is_empty() || options.only.contains(&micro) {
+            draft_micro_benchmark(micro, options, geometry, &mut drafts, &mut plan.skipped);
+        }
+    }
+    drafts.sort_by_key(|draft| draft.rank);
+    lay_out(drafts, options, &mut plan)?;
+    Ok(plan)
+}
+
+fn check_options(options: &PlanOptions, geometry: Geometry) -> Result<(), PlanError> {
+    Pattern::Basic(Baseline::Sr.basic(options.io_size)).check(geometry).map_err(PlanError::Baseline)?;
+    if options.repeats == 0 {
+        return Err(PlanError::Repeats);
+    }
+    for baseline in Baseline::ALL {
+        let Counts { count, ignore } = options.io_counts.of(baseline);
+        let count = count.min(options.baseline_io_count);
+        if count <= ignore {
+            return Err(PlanError::Counts { baseline, count, ignore });
+        }
+    }
+    Ok(())
+}
+
+fn draft_baselines(options: &PlanOptions) -> Vec<Draft> {
+    let one = |repeat, baseline: Baseline| Draft {
+        rank: 0,
+        purpose: Purpose::Baseline,
+        curve: Curve::One(baseline),
+        point: None,
+        repeat,
+        pattern: Pattern::Basic(baseline.basic(options.io_size)),
+        counts: Counts {
+            count: options.baseline_io_count.max(options.io_counts.of(baseline).count),
+            ignore: options.io_counts.of(baseline).ignore,
+        },
+    };
+    // Reads first: they leave the state as it is.
+    let order = [Baseline::Sr, Baseline::Rr, Baseline::Rw, Baseline::Sw];
+    (0..options.repeats).flat_map(|repeat| order.map(|baseline| one(repeat, baseline))).collect()
+}
+
+/// The runs of one micro-benchmark: for each curve the whole experiment, then
+/// its repeats, so that a drift of the device shows between repeats.
+fn draft_micro_benchmark(
+    micro: MicroBenchmark,
+    options: &PlanOptions,
+    geometry: Geometry,
+    drafts: &mut Vec<Draft>,
+    skipped: &mut Vec<Skipped>,
+) {
+    let row = micro.row();
+    let changes = options.overrides.get(&micro).cloned().unwrap_or_default();
+    let io_size = changes.io_size.unwrap_or(options.io_size);
+    for curve in changes.baselines.unwrap_or_else(|| row.curves.to_vec()) {
+        let values = changes.values.clone().unwrap_or_else(|| (row.values)(options.preset, curve, io_size));
+        let mut points = Vec::new();
+        for value in values {
+            let point = Point {
+                micro_benchmark: row.name.to_string(),
+                parameter: row.parameter.to_string(),
+                value,
+                label: (row.label)(value),
+            };
+            match fitting(micro, curve, value, io_size, geometry) {
+                Ok(pattern) => points.push((point, pattern)),
+                Err(reason) => skipped.push(Skipped {
+                    micro_benchmark: point.micro_benchmark,
+                    baseline: curve.to_string(),
+                    label: point.label,
+                    reason,
+                }),
+            }
+        }
+        for repeat in 0..options.repeats {
+            drafts.extend(points.iter().map(|(point, pattern)| Draft {
+                rank: rank(micro, pattern),
+                purpose: Purpose::MicroBenchmark,
+                curve,
+                point: Some(point.clone()),
+                repeat,
+                pattern: pattern.clone(),
+                counts: length::counts(pattern, options),
+            }));
+        }
+    }
+}
+
+/// The reference pattern, or why the target cannot take it.
+fn fitting(
+    micro: MicroBenchmark,
+    curve: Curve,
+    value: i64,
+    io_size: Bytes,
+    geometry: Geometry,
+) -> Result<Pattern, String> {
+    let pattern = (micro.row().pattern)(curve, value, io_size)?;
+    pattern.check(geometry).map_err(|error| error.to_string())?;
+    let slots = geometry.capacity.0 / io_size.0.max(1);
+    if let Pattern::Basic(basic) = &pattern
+        && let Location::Ordered { incr } = basic.location
+        && incr.unsigned_abs() > 1
+        && incr.unsigned_abs() >= slots
+    {
+        return Err(format!("Incr {incr} goes past the target's {slots} IOs of {}", io_size.exact()));
+    }
+    Ok(pattern)
+}
+
+/// Reads first, then what disturbs the state ever more.
+fn rank(micro: MicroBenchmark, pattern: &Pattern) -> u8 {
+    let sequential_write = pattern.basics().iter().any(|b| b.mode == Mode::Write && !b.is_random());
+    match micro {
+        _ if !pattern.writes() => 1,
+        MicroBenchmark::Mix => 3,
+        MicroBenchmark::Parallelism => 7,
+        _ if !sequential_write => 2,
+        MicroBenchmark::Partitioning => 5,
+        MicroBenchmark::Order => 6,
+        _ => 4,
+    }
+}
+
+/// Gives the drafts their numbers, seeds and target spaces, with resets and
+/// pauses between them.
+fn lay_out(drafts: Vec<Draft>, options: &PlanOptions, plan: &mut Plan) -> Result<(), PlanError> {
+    let mut spaces = Spaces::new(plan.geometry, options.io_size);
+    let pause = Step::Pause { nanos: options.pause_between_runs };
+    let pauses = options.pause_between_runs > Nanos::ZERO;
+    let reset = Step::Reset { state: options.state };
+    if options.state != State::None {
+        plan.steps.push(reset.clone());
+    }
+    let mut wrapped = 0u32;
+    for (id, draft) in (0u64..).zip(drafts) {
+        let id = u32::try_from(id).map_err(|_| PlanError::TooManyRuns)?;
+        let count = draft.counts.count;
+        let pattern = match spaces.place(&draft.pattern, count) {
+            Some(pattern) => pattern,
+            None => {
+                spaces.start_again();
+                if options.state == State::None {
+                    wrapped += 1;
+                } else {
+                    plan.steps.push(reset.clone());
+                }
+                // From the start there is room for anything.
+                spaces.place(&draft.pattern, count).unwrap_or(draft.pattern)
+            }
+        };
+        if pauses && !plan.steps.is_empty() {
+            plan.steps.push(pause.clone());
+        }
+        plan.steps.push(Step::Run(RunSpec {
+            id,
+            purpose: draft.purpose,
+            baseline: draft.curve.to_string(),
+            point: draft.point,
+            repeat: draft.repeat,
+            pattern: pattern.resolve(plan.geometry).map_err(PlanError::Baseline)?,
+            io_count: count,
+            io_ignore: draft.counts.ignore,
+            seed: derive_seed(options.seed, u64::from(id)),
+            time_limit: None,
+        }));
+    }
+    if wrapped > 0 {
+        plan.notes.push(format!(
+            "Sequential writes used up the target {wrapped} times and started again from offset 0 without a \
+             state reset, as the state is none: later ones rewrite what earlier ones wrote."
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! What a plan comes to: runs, IOs, bytes, and how long it should take.
+//!
+//! How: sums over the steps. The estimate takes a mean response time for each
+//! baseline, scaled up in proportion for IOs larger than the plan's IOSize and
+//! as it is for smaller ones; parallel streams count as if they waited for each
+//! other. It is an upper estimate for most devices. Source: paper 000/001,
+//! section 4.2 (IOCount determines the time and the flash involved).
+
+use super::{Plan, Step};
+use crate::pattern::{Baseline, Basic, Mode, Pattern, Timing};
+use crate::run::RunSpec;
+use crate::state::{FLASH_BLOCK, State};
+use serde::Serialize;
+use uflip_device::{Bytes, Nanos};
+
+/// What a plan comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Runs.
+    pub runs: u64,
+    /// IOs of all runs.
+    pub ios: u64,
+    /// Bytes that the runs read.
+    pub read_bytes: Bytes,
+    /// Bytes that the runs write, state resets apart.
+    pub write_bytes: Bytes,
+    /// State resets.
+    pub resets: u64,
+    /// Bytes that the state resets write.
+    pub reset_bytes: Bytes,
+    /// Idle time between runs.
+    pub pauses: Nanos,
+    /// Values left out.
+    pub skipped: u64,
+}
+
+/// Mean response times in milliseconds of IOs of the plan's IOSize.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BaselineMeans {
+    /// Sequential reads.
+    pub sr: f64,
+    /// Random reads.
+    pub rr: f64,
+    /// Sequential writes.
+    pub sw: f64,
+    /// Random writes.
+    pub rw: f64,
+}
+
+impl BaselineMeans {
+    /// That of one baseline.
+    pub const fn of(&self, baseline: Baseline) -> f64 {
+        match baseline {
+            Baseline::Sr => self.sr,
+            Baseline::Rr => self.rr,
+            Baseline::Sw => self.sw,
+            Baseline::Rw => self.rw,
+        }
+    }
+}
+
+/// The basic patterns of a run, each with the IOs it has there.
+fn shares(run: &RunSpec) -> Vec<(&Basic, u64)> {
+    let count = run.io_count;
+    match &run.pattern {
+        Pattern::Basic(basic) => vec![(basic, count)],
+        Pattern::Mix { first, second, ratio } => {
+            let (of_first, of_second) = ratio.split(count);
+            vec![(first, of_first), (second, of_second)]
+        }
+        Pattern::Replicated { degree, basic } => vec![(basic, count.saturating_mul(u64::from(*degree)))],
+        Pattern::SideBySide(all) => all.iter().map(|basic| (basic, count)).collect(),
+    }
+}
+
+impl Plan {
+    /// Its runs, in order.
+    pub fn runs(&self) -> impl Iterator<Item = &RunSpec> {
+        self.steps.iter().filter_map(|step| if let Step::Run(run) = step { Some(run) } else { None })
+    }
+
+    /// What it comes to.
+    pub fn summary(&self) -> Summary {
+        let mut sum = Summary { skipped: self.skipped.len() as u64, ..Summary::default() };
+        for step in &self.steps {
+            match step {
+                Step::Reset { state } => {
+                    sum.resets += 1;
+                    if *state != State::None {
+                        sum.reset_bytes.0 = sum.reset_bytes.0.saturating_add(self.geometry.capacity.0);
+                    }
+                }
+                Step::Pause { nanos } => sum.pauses.0 = sum.pauses.0.saturating_add(nanos.0),
+                Step::Run(run) => {
+                    sum.runs += 1;
+                    for (basic, ios) in shares(run) {
+                        sum.ios = sum.ios.saturating_add(ios);
+                        let bytes = ios.saturating_mul(basic.io_size.0);
+                        let total = match basic.mode {
+                            Mode::Read => &mut sum.read_bytes.0,
+                            Mode::Write => &mut sum.write_bytes.0,
+                        };
+                        *total = total.saturating_add(bytes);
+                    }
+                }
+            }
+        }
+        sum
+    }
+
+    /// How long it should take on a device with these mean response times.
+    pub fn estimate(&self, mean_ms: &BaselineMeans) -> Nanos {
+        let io_ms =
+            |baseline, size: f64| mean_ms.of(baseline) * (size / self.io_size.0.max(1) as f64).max(1.0);
+        let capacity = self.geometry.capacity.0 as f64;
+        let ms = |step: &Step| match step {
+            Step::Reset { state: State::None } => 0.0,
+            Step::Reset { state: State::Random } => {
+                let mean_size = FLASH_BLOCK.0 as f64 / 2.0;
+                capacity / mean_size * io_ms(Baseline::Rw, mean_size)
+            }
+            Step::Reset { state: State::Sequential } => {
+                let size = (1u64 << 20) as f64;
+                capacity / size * io_ms(Baseline::Sw, size)
+            }
+            Step::Pause { nanos } => nanos.as_millis_f64(),
+            Step::Run(run) => {
+                let streams = run.pattern.stream_count().max(1) as f64;
+                let one = |(basic, ios): (&Basic, u64)| {
+                    let waits = if matches!(run.pattern, Pattern::Replicated { .. }) { streams } else { 1.0 };
+                    ios as f64 * io_ms(basic.baseline(), basic.io_size.0 as f64)
+                        + pauses_ms(basic.timing, ios) / waits
+                };
+                shares(run).into_iter().map(one).sum()
+            }
+        };
+        // A sum too large for the type is held at its end by the conversion.
+        Nanos((self.steps.iter().map(ms).sum::<f64>() * 1e6) as u64)
+    }
+}
+
+/// What the pauses between `ios` IOs come to.
+fn pauses_ms(timing: Timing, ios: u64) -> f64 {
+    let between = ios.saturating_sub(1) as f64;
+    match timing {
+        Timing::Consecutive => 0.0,
+        Timing::Pause { pause } => between * pause.as_millis_f64(),
+        Timing::Burst { pause, burst } => (between / f64::from(burst.max(1))).floor() * pause.as_millis_f64(),
+    }
+}

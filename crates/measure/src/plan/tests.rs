@@ -1,0 +1,212 @@
+//! What a plan must hold.
+use super::*;
+use crate::micro::Override;
+use crate::pattern::Timing;
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+const DISK: Geometry = Geometry { capacity: Bytes(32 << 30), sector: Bytes(512) };
+
+fn plan(preset: Preset, geometry: Geometry) -> Plan {
+    make_plan(&PlanOptions::new(preset), geometry).unwrap()
+}
+
+#[test]
+fn every_run_fits_the_target_and_has_its_own_seed() {
+    for preset in [Preset::Quick, Preset::Standard, Preset::Full] {
+        for geometry in [DISK, Geometry { capacity: Bytes(256 << 20), sector: Bytes(4096) }] {
+            let plan = plan(preset, geometry);
+            let mut seeds = HashSet::new();
+            for (id, run) in plan.runs().enumerate() {
+                assert_eq!(run.id as usize, id);
+                assert!(run.io_ignore < run.io_count);
+                run.pattern.check(geometry).unwrap_or_else(|e| panic!("{}: {e}", run.pattern));
+                assert!(run.pattern.streams(1, run.seed).is_ok());
+                assert!(seeds.insert(run.seed));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_is_json_both_ways_and_says_patterns_as_text() {
+    let mut options = PlanOptions::new(Preset::Full);
+    options.target = "sim:memoright".to_string();
+    let plan = make_plan(&options, DISK).unwrap();
+    let json = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
+    assert!(
+        json.contains(r#""pattern":"SR(io_size=32K, target_offset=0B, target_size=640M)""#),
+        "{json:.900}"
+    );
+    assert!(json.contains(r#"{"step":"reset","state":"random"}"#));
+}
+
+#[test]
+fn baselines_first_then_reads_and_parallel_writes_last() {
+    let plan = plan(Preset::Standard, DISK);
+    let kinds: Vec<u8> = plan
+        .runs()
+        .map(|run| match (&run.point, run.pattern.writes(), run.baseline.as_str()) {
+            (None, ..) => 0,
+            (_, false, _) => 1,
+            (Some(p), _, _) if p.micro_benchmark == "parallelism" => 7,
+            (_, _, "RW") => 2,
+            (Some(p), ..) if p.micro_benchmark == "mix" => 3,
+            (Some(p), ..) if p.micro_benchmark == "partitioning" => 5,
+            (Some(p), ..) if p.micro_benchmark == "order" => 6,
+            _ => 4,
+        })
+        .collect();
+    assert!(kinds.is_sorted());
+    assert_eq!(kinds.iter().collect::<HashSet<_>>().len(), 8);
+    assert_eq!(kinds.iter().filter(|k| **k == 0).count(), 12);
+}
+
+#[test]
+fn the_papers_counts_and_repeats() {
+    let plan = plan(Preset::Standard, DISK);
+    let of = |baseline: &str, label: &str, micro: &str| -> Vec<(u64, u64)> {
+        let point = |run: &&RunSpec| {
+            run.baseline == baseline
+                && run.point.as_ref().is_some_and(|p| p.micro_benchmark == micro && p.label == label)
+        };
+        plan.runs().filter(point).map(|run| (run.io_count, run.io_ignore)).collect()
+    };
+    assert_eq!(of("SW", "32K", "granularity"), [(1024, 0); 3]);
+    assert_eq!(of("RR", "32K", "granularity"), [(1024, 0); 3]);
+    assert_eq!(of("RW", "32K", "granularity"), [(5120, 0); 3]);
+    assert_eq!(of("RR/RW", "2 : 1", "mix"), [(5120, 0); 3]);
+    assert_eq!(of("SR", "640", "bursts"), [(2560, 0); 3]);
+}
+
+#[test]
+fn what_the_target_cannot_take_is_skipped_with_the_reason() {
+    let plan = plan(Preset::Standard, Geometry { capacity: Bytes(1 << 30), sector: Bytes(4096) });
+    let skipped = |micro: &str, baseline: &str, label: &str| {
+        let found = |s: &&Skipped| s.micro_benchmark == micro && s.baseline == baseline && s.label == label;
+        plan.skipped.iter().find(found).map(|s| s.reason.clone()).unwrap_or_default()
+    };
+    assert!(skipped("granularity", "SW", "512B").contains("sector of 4K"));
+    assert!(skipped("granularity", "RR", "33K").contains("IOSize 33K"));
+    assert!(skipped("alignment", "RW", "512B").contains("IOShift 512B"));
+    assert!(skipped("locality", "RW", "2G").contains("end at 1G"));
+    let ran = |s: &Skipped| {
+        plan.runs().any(|run| {
+            let same = |p: &Point| p.micro_benchmark == s.micro_benchmark && p.label == s.label;
+            run.baseline == s.baseline && run.point.as_ref().is_some_and(same)
+        })
+    };
+    assert!(!plan.skipped.iter().any(ran));
+}
+
+#[test]
+fn overrides_change_values_io_size_and_baselines() {
+    let mut options = PlanOptions::new(Preset::Quick);
+    options.only = vec![MicroBenchmark::Order];
+    let change = Override {
+        values: Some(vec![7, 1 << 40]),
+        io_size: Some(Bytes(4096)),
+        baselines: Some(vec![Curve::One(Baseline::Sw), Curve::One(Baseline::Rr)]),
+    };
+    options.overrides.insert(MicroBenchmark::Order, change);
+    let plan = make_plan(&options, DISK).unwrap();
+    let points: Vec<_> = plan.runs().filter(|run| run.point.is_some()).collect();
+    assert_eq!(points.len(), 1);
+    assert_eq!(points[0].pattern.basics()[0].io_size, Bytes(4096));
+    assert_eq!(points[0].pattern.basics()[0].location, Location::Ordered { incr: 7 });
+    let reasons: Vec<&str> = plan.skipped.iter().map(|s| s.reason.as_str()).collect();
+    assert_eq!(reasons.len(), 3);
+    assert!(reasons[0].contains("goes past") && reasons[1].contains("sequential"), "{reasons:?}");
+}
+
+#[test]
+fn quick_pauses_are_bounded() {
+    for run in plan(Preset::Quick, DISK).runs() {
+        let ios = run.io_count;
+        let pauses = match run.pattern.basics()[0].timing {
+            Timing::Consecutive => 0,
+            Timing::Pause { pause } => (ios - 1) * pause.0,
+            Timing::Burst { pause, burst } => {
+                assert!(ios > u64::from(burst), "no pause at all");
+                (ios - 1) / u64::from(burst) * pause.0
+            }
+        };
+        assert!(pauses <= 1_000_000_000, "{}: {pauses}", run.pattern);
+    }
+}
+
+#[test]
+fn without_a_state_the_space_starts_again_with_a_note() {
+    let small = Geometry { capacity: Bytes(64 << 20), sector: Bytes(512) };
+    let plan = plan(Preset::Quick, small);
+    assert!(!plan.steps.iter().any(|step| matches!(step, Step::Reset { .. })));
+    assert!(plan.notes.iter().any(|note| note.contains("started again")));
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let mut options = PlanOptions::new(Preset::Quick);
+    options.repeats = 0;
+    assert_eq!(make_plan(&options, DISK), Err(PlanError::Repeats));
+    options = PlanOptions::new(Preset::Quick);
+    options.io_size = Bytes(1000);
+    assert!(matches!(make_plan(&options, DISK), Err(PlanError::Baseline(_))));
+    options = PlanOptions::new(Preset::Quick);
+    options.io_counts.rw = Counts { count: 100, ignore: 100 };
+    assert!(matches!(make_plan(&options, DISK), Err(PlanError::Counts { .. })));
+}
+
+#[test]
+fn the_estimate_follows_the_means() {
+    let mut options = PlanOptions::new(Preset::Quick);
+    options.only = vec![MicroBenchmark::Pause];
+    let change = Override { values: Some(vec![1_000_000]), baselines: Some(vec![]), ..Override::default() };
+    options.overrides.insert(MicroBenchmark::Pause, change);
+    options.pause_between_runs = Nanos::ZERO;
+    let plan = make_plan(&options, DISK).unwrap();
+    let estimate = plan.estimate(&BaselineMeans { sr: 1.0, rr: 2.0, sw: 3.0, rw: 4.0 });
+    assert_eq!(estimate, Nanos::from_millis(2048 * 10));
+    let summary = plan.summary();
+    assert_eq!((summary.runs, summary.ios), (4, 8192));
+    assert_eq!((summary.read_bytes, summary.write_bytes), (Bytes(128 << 20), Bytes(128 << 20)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Sequential writes never overlap between two resets.
+    #[test]
+    fn sequential_writes_are_disjoint_between_resets(
+        mib in 16u64..40_000, io_kib in 1u64..200, preset in 0..2usize, state in 0..2usize, odd in 0u64..2048,
+    ) {
+        let geometry = Geometry { capacity: Bytes((mib << 20) + odd * 512), sector: Bytes(512) };
+        let mut options = PlanOptions::new([Preset::Quick, Preset::Standard][preset]);
+        options.state = [State::Random, State::Sequential][state];
+        options.io_size = Bytes(io_kib << 10);
+        let plan = make_plan(&options, geometry).unwrap();
+        prop_assert_eq!(&plan.steps[0], &Step::Reset { state: options.state });
+        let mut end = 0;
+        for step in &plan.steps {
+            match step {
+                Step::Reset { .. } => end = 0,
+                Step::Pause { .. } => {}
+                Step::Run(run) => {
+                    for basic in run.pattern.basics() {
+                        if basic.mode == Mode::Write && !basic.is_random() {
+                            prop_assert!(basic.target_offset.0 >= end, "{}", run.pattern);
+                            end = basic.target_offset.0 + basic.target_size.unwrap().0;
+                            prop_assert!(end <= geometry.capacity.0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_options_give_the_same_plan(seed in any::<u64>()) {
+        let mut options = PlanOptions::new(Preset::Quick);
+        options.seed = seed;
+        prop_assert_eq!(make_plan(&options, DISK), make_plan(&options, DISK));
+    }
+}
