@@ -174,6 +174,14 @@ impl Baseline {
     }
 }
 
+impl std::str::FromStr for Baseline {
+    type Err = crate::micro::NameError;
+    fn from_str(text: &str) -> Result<Baseline, Self::Err> {
+        let found = Baseline::ALL.into_iter().find(|b| b.name().eq_ignore_ascii_case(text.trim()));
+        found.ok_or_else(|| crate::micro::NameError::new(text, "baseline pattern", "SR, RR, SW or RW"))
+    }
+}
+
 impl std::fmt::Display for Baseline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())

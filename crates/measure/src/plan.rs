@@ -84,6 +84,8 @@ pub struct PlanOptions {
     pub preset: Preset,
     /// Which micro-benchmarks; none means all nine.
     pub only: Vec<MicroBenchmark>,
+    /// Only runs made of these baselines; none means all four.
+    pub baselines: Vec<Baseline>,
     /// The initial state, enforced first and whenever the space for sequential
     /// writes is used up.
     pub state: State,
@@ -115,6 +117,7 @@ impl PlanOptions {
             target: String::new(),
             preset,
             only: Vec::new(),
+            baselines: Vec::new(),
             state: if preset == Preset::Full { State::Random } else { State::None },
             io_size: DEFAULT_IO_SIZE,
             seed: 0,
@@ -192,6 +195,8 @@ pub fn make_plan(options: &PlanOptions, geometry: Geometry) -> Result<Plan, Plan
             draft_micro_benchmark(micro, options, geometry, &mut drafts, &mut plan.skipped);
         }
     }
+    let wanted = |b: &Baseline| options.baselines.is_empty() || options.baselines.contains(b);
+    drafts.retain(|draft| draft.curve.baselines().iter().all(wanted));
     drafts.sort_by_key(|draft| draft.rank);
     lay_out(drafts, options, &mut plan)?;
     Ok(plan)

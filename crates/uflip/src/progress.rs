@@ -41,7 +41,8 @@ impl Display {
         budget: Option<Nanos>,
     ) -> Display {
         let terminal = std::io::stderr().is_terminal();
-        let target = if terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
+        let target =
+            if terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
         let bars = MultiProgress::with_draw_target(target);
         let style = ProgressStyle::with_template("{prefix:>13} {bar:24} {pos:>4}/{len:<4} {wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -52,7 +53,8 @@ impl Display {
             if let Some(group) = groups.iter_mut().find(|g| g.name == name) {
                 group.runs += 1;
             } else {
-                let bar = bars.add(ProgressBar::new(0).with_style(style.clone()).with_prefix(name.to_string()));
+                let bar =
+                    bars.add(ProgressBar::new(0).with_style(style.clone()).with_prefix(name.to_string()));
                 groups.push(Group { name: name.to_string(), runs: 1, done: 0, began: None, bar });
             }
         }
@@ -69,7 +71,8 @@ impl Display {
         group.began.get_or_insert_with(Instant::now);
         if self.terminal {
             let last = group.bar.message();
-            let mean = last.split_once("  mean ").map(|(_, m)| m.split("  ").next().unwrap_or("").to_string());
+            let mean =
+                last.split_once("  mean ").map(|(_, m)| m.split("  ").next().unwrap_or("").to_string());
             let mean = mean.map(|m| format!("  mean {m}")).unwrap_or_default();
             group.bar.set_message(format!("{}{mean}  {left}", what(spec)));
         }
@@ -81,7 +84,8 @@ impl Display {
         let left = self.time_left();
         let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
         group.done += 1;
-        let mean = stats.running.mean_ns.map_or("nothing measured".to_string(), |m| Nanos(m as u64).to_string());
+        let mean =
+            stats.running.mean_ns.map_or("nothing measured".to_string(), |m| Nanos(m as u64).to_string());
         let whole = group.done == group.runs;
         if self.terminal {
             group.bar.set_position(group.done);
@@ -93,7 +97,12 @@ impl Display {
             }
         } else if whole {
             let took = group.began.map(|b| Nanos::from(b.elapsed()).to_string()).unwrap_or_default();
-            eprintln!("{:>13}: {} runs in {took}, last {} mean {mean}; {left}", group.name, group.runs, what(spec));
+            eprintln!(
+                "{:>13}: {} runs in {took}, last {} mean {mean}; {left}",
+                group.name,
+                group.runs,
+                what(spec)
+            );
         }
     }
 

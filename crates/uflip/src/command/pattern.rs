@@ -3,16 +3,17 @@
 use crate::args::PatternArgs;
 use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::{self, STOP};
-use crate::target::{self, Access};
+use crate::target::{self, Access, Opened};
 use crate::usage;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use serde::Serialize;
-use std::path::Path;
-use uflip_device::{Bytes, Geometry, RunEnd, RunLimits};
-use uflip_measure::dry_run::write_dry_run;
+use std::path::{Path, PathBuf};
+use uflip_device::{Bytes, Geometry, Nanos, RunEnd, RunLimits};
+use uflip_measure::dry_run::write_csv;
 use uflip_measure::pattern::{Baseline, Basic, Location, Pattern, Ratio, Timing};
-use uflip_measure::run::{Purpose, RunOutcome, RunSpec, RunStats, Sink};
-use uflip_results::{RecordFile, terminal};
+use uflip_measure::run::{RtStats, RunStats};
+use uflip_results::export::{self, Format};
+use uflip_results::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape};
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -41,7 +42,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let pattern = fit(&typed, place.geometry)?;
     if args.dry_run {
         let mut csv = Vec::new();
-        write_dry_run(&mut csv, &pattern, args.io_count, seed)?;
+        write_csv(&pattern, args.io_count, seed, &mut csv)?;
         return print(&String::from_utf8_lossy(&csv));
     }
 
@@ -50,11 +51,12 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let mut opened = target::open(&args.target, access, options, args.scratch_size, None)?;
     let pattern = fit(&typed, opened.device.geometry())?;
     if pattern.writes() {
-        eprintln!("{}", target::will_be_written(&pattern, args.io_count, &opened));
+        let bytes = written_bytes(&pattern, args.io_count);
+        let (range, capacity) = (target::pattern_range(&pattern), opened.device.geometry().capacity);
+        eprintln!("{}", target::will_be_written(&range, bytes, capacity, &args.target));
     }
     eprintln!("{pattern}, seed {seed}");
-    let spec = run_spec(&args, pattern.clone(), seed);
-    let (end, stats) = measure(&spec, &mut opened, args.records.as_deref())?;
+    let (end, stats) = measure(&args, &pattern, seed, &mut opened)?;
     let facts = Facts {
         target: args.target,
         pattern,
@@ -77,9 +79,9 @@ fn typed_pattern(args: &PatternArgs) -> anyhow::Result<Pattern> {
     let base: Baseline = args.base.as_deref().unwrap_or("SR").parse().map_err(usage)?;
     let first = basic(args, base)?;
     match (&args.mix, args.parallel) {
-        (Some(_), Some(_)) => {
-            Err(usage("--mix and --parallel do not go together; type --pattern with 'SR | RW' for patterns side by side"))
-        }
+        (Some(_), Some(_)) => Err(usage(
+            "--mix and --parallel do not go together; type --pattern with 'SR | RW' for patterns side by side",
+        )),
         (Some(second), None) => {
             let second = Basic { ..second.parse::<Baseline>().map_err(usage)?.basic(args.io_size) };
             let second = Basic {
@@ -100,7 +102,9 @@ fn typed_pattern(args: &PatternArgs) -> anyhow::Result<Pattern> {
 fn basic(args: &PatternArgs, base: Baseline) -> anyhow::Result<Basic> {
     let plain = base.basic(args.io_size);
     let location = match (args.incr, args.partitions) {
-        (Some(_), Some(_)) => return Err(usage("--incr and --partitions are two different locations; type one of them")),
+        (Some(_), Some(_)) => {
+            return Err(usage("--incr and --partitions are two different locations; type one of them"));
+        }
         (Some(_), None) | (None, Some(_)) if base.is_random() => {
             return Err(usage(format!(
                 "--incr and --partitions are for sequential patterns; type --base {} instead of {base}",
@@ -132,17 +136,137 @@ fn fit(pattern: &Pattern, geometry: Geometry) -> anyhow::Result<Pattern> {
     pattern.resolve(geometry).map_err(usage)
 }
 
-fn run_spec(args: &PatternArgs, pattern: Pattern, seed: u64) -> RunSpec {
-    RunSpec {
-        id: 0,
-        purpose: Purpose::Single,
-        baseline: args.base.clone().unwrap_or_default().to_uppercase(),
-        point: None,
-        repeat: 0,
-        pattern,
+/// Bytes that `io_count` IOs a stream write, mixes counted as if all wrote.
+fn written_bytes(pattern: &Pattern, io_count: u64) -> Bytes {
+    let largest = pattern.basics().iter().map(|b| b.io_size.0).max().unwrap_or(0);
+    Bytes(largest.saturating_mul(io_count).saturating_mul(pattern.stream_count() as u64))
+}
+
+/// Runs the pattern; the records go to the file that was named, or nowhere.
+fn measure(
+    args: &PatternArgs,
+    pattern: &Pattern,
+    seed: u64,
+    opened: &mut Opened,
+) -> anyhow::Result<(RunEnd, RunStats)> {
+    let kept = KeptAt::new(args.records.as_deref())?;
+    let reserve = Reserve::new(DEFAULT_RESERVE);
+    reserve.begin(RunShape {
+        run: 0,
         io_count: args.io_count,
         io_ignore: args.io_ignore,
-        seed,
-        time_limit: args.time_limit,
+        streams: pattern.stream_count() as u64,
+        patterns: if matches!(pattern, Pattern::Mix { .. }) { 2 } else { 1 },
+        path: kept.parquet.clone(),
+    });
+    let limits = RunLimits { time: args.time_limit, stop: &STOP };
+    let end = opened.device.run(pattern.streams(args.io_count, seed)?, &reserve, limits);
+    let end = end.inspect_err(|_| reserve.abandon())?;
+    if end.interrupted {
+        reserve.abandon();
+        bail!("interrupted; nothing is kept");
     }
+    let Finished { stats, stalls, .. } = reserve.finish()?;
+    if stalls > 0 {
+        eprintln!("warning: {stalls} times the run waited for its records to be written");
+    }
+    kept.deliver()?;
+    Ok((end, stats))
+}
+
+/// Where the records go: Parquet is written while the run goes on, CSV made of
+/// it afterwards.
+struct KeptAt {
+    parquet: PathBuf,
+    csv: Option<PathBuf>,
+    temporary: bool,
+}
+
+impl KeptAt {
+    fn new(records: Option<&Path>) -> anyhow::Result<KeptAt> {
+        let beside = |path: &Path| path.with_extension(format!("{}.tmp", std::process::id()));
+        match records.map(|path| (path, path.extension().and_then(|e| e.to_str()))) {
+            Some((path, Some("parquet"))) => {
+                Ok(KeptAt { parquet: path.to_path_buf(), csv: None, temporary: false })
+            }
+            Some((path, Some("csv"))) => {
+                Ok(KeptAt { parquet: beside(path), csv: Some(path.to_path_buf()), temporary: true })
+            }
+            Some((path, _)) => {
+                Err(usage(format!("{}: type a name that ends in .csv or .parquet", path.display())))
+            }
+            None => {
+                let path = std::env::temp_dir().join(format!("uflip-{}.parquet", std::process::id()));
+                Ok(KeptAt { parquet: path, csv: None, temporary: true })
+            }
+        }
+    }
+
+    fn deliver(&self) -> anyhow::Result<()> {
+        if let Some(path) = &self.csv {
+            let out =
+                std::fs::File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+            export::record_files([self.parquet.clone()], Format::Csv, &mut std::io::BufWriter::new(out))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for KeptAt {
+    fn drop(&mut self) {
+        if self.temporary {
+            // It may never have been made.
+            let _ = std::fs::remove_file(&self.parquet);
+        }
+    }
+}
+
+fn as_text(facts: &Facts) -> String {
+    let mut text = format!(
+        "{} on {}\nengine {}, {}, data {}, seed {}\n{} IOs in {}{}\n\n",
+        facts.pattern,
+        facts.target,
+        facts.engine,
+        facts.buffering,
+        facts.data,
+        facts.seed,
+        facts.end.ios,
+        facts.end.elapsed,
+        if facts.end.time_limit_hit { ", ended by the time limit" } else { "" },
+    );
+    text += &format!("{:>16}", "");
+    let columns = ["n", "mean", "sd", "min", "50 %", "90 %", "95 %", "99 %", "99.9 %", "99.99 %", "max"];
+    columns.iter().for_each(|c| text += &format!("{c:>11}"));
+    text.push('\n');
+    text += &row("running phase", &facts.stats.running);
+    facts
+        .stats
+        .by_pattern
+        .iter()
+        .enumerate()
+        .for_each(|(i, s)| text += &row(&format!("pattern {}", i + 1), s));
+    text += &row("all IOs", &facts.stats.all);
+    if let Some(path) = &facts.records {
+        text += &format!("\nevery IO is in {path}\n");
+    }
+    text
+}
+
+fn row(name: &str, s: &RtStats) -> String {
+    let ns = |v: Option<u64>| v.map_or("-".to_string(), |v| Nanos(v).to_string());
+    let float = |v: Option<f64>| ns(v.map(|v| v.round() as u64));
+    let cells = [
+        s.n.to_string(),
+        float(s.mean_ns),
+        float(s.sd_ns),
+        ns(s.min_ns),
+        ns(s.p50_ns),
+        ns(s.p90_ns),
+        ns(s.p95_ns),
+        ns(s.p99_ns),
+        ns(s.p999_ns),
+        ns(s.p9999_ns),
+        ns(s.max_ns),
+    ];
+    format!("{name:>16}{}\n", cells.iter().map(|c| format!("{c:>11}")).collect::<String>())
 }

@@ -31,7 +31,8 @@ impl Trace {
             return None;
         }
         fs::write(instance.join("buffer_size_kb"), "4096").ok();
-        fs::write(instance.join("events/block/block_rq_issue/enable"), "1").expect("the event can be enabled");
+        fs::write(instance.join("events/block/block_rq_issue/enable"), "1")
+            .expect("the event can be enabled");
         let name = device.file_name().and_then(|n| n.to_str()).expect("a plain name");
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("the device's number");
         Some(Trace { instance, device: number.trim().replace(':', ",") })
@@ -126,7 +127,8 @@ fn a_dry_run_issues_nothing_at_all() {
 fn parallel_processes_keep_to_their_own_parts() {
     let Some(device) = Loop::new(64 << 20) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let args = ["pattern", device.name(), "--base", "SW", "--parallel", "4", "--io-count", "32", "--seed", "5"];
+    let args =
+        ["pattern", device.name(), "--base", "SW", "--parallel", "4", "--io-count", "32", "--seed", "5"];
     let (csv, _) = expect(folder.path(), 0, &[&args[..], &["--dry-run"]].concat());
     let Some(trace) = Trace::start(&device.device) else { return };
     expect(folder.path(), 0, &[&args[..], &["--erase-device", device.name()]].concat());

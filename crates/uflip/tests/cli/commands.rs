@@ -74,7 +74,8 @@ fn a_dry_run_prints_the_ios_of_table_1() {
 #[test]
 fn one_pattern_gives_statistics_and_every_io() {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["pattern", "f", "--base", "RW", "--io-count", "300", "--io-ignore", "100", "--scratch-size", "16M"];
+    let args =
+        ["pattern", "f", "--base", "RW", "--io-count", "300", "--io-ignore", "100", "--scratch-size", "16M"];
     let (out, _) = expect(folder.path(), 0, &[&args[..], &["--records", "r.csv", "--json"]].concat());
     let facts = json(&out);
     assert_eq!(facts["stats"]["all"]["n"], 300);
@@ -164,7 +165,8 @@ fn a_foreign_file_is_never_written() {
     std::fs::write(folder.path().join("thesis.doc"), b"years of work".repeat(100_000)).unwrap();
     let (_, err) = expect(folder.path(), 1, &["pattern", "thesis.doc", "--base", "RW"]);
     assert!(err.contains("thesis.doc"), "{err}");
-    let (_, err) = expect(folder.path(), 1, &["run", "thesis.doc", "-o", "o", "--erase-device", "thesis.doc"]);
+    let (_, err) =
+        expect(folder.path(), 1, &["run", "thesis.doc", "-o", "o", "--erase-device", "thesis.doc"]);
     assert!(err.contains("thesis.doc"), "{err}");
     assert_eq!(std::fs::read(folder.path().join("thesis.doc")).unwrap(), b"years of work".repeat(100_000));
 }

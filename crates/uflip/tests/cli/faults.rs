@@ -11,7 +11,8 @@ struct Mounted<'a>(&'a Path);
 
 impl Mounted<'_> {
     fn tmpfs<'a>(at: &'a Path, options: &str) -> Option<Mounted<'a>> {
-        let status = Command::new("mount").args(["-t", "tmpfs", "-o", options, "uflip-test"]).arg(at).status();
+        let status =
+            Command::new("mount").args(["-t", "tmpfs", "-o", options, "uflip-test"]).arg(at).status();
         if is_root() && status.is_ok_and(|s| s.success()) {
             return Some(Mounted(at));
         }
@@ -63,7 +64,8 @@ fn an_io_error_in_the_middle_names_the_io_and_the_folder_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let args = ["run", device.name(), "-o", "out", "--seed", "3", "--erase-device", device.name()];
-    let child = uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let child =
+        uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
     let child = child.unwrap();
     while finished_runs(&out).len() < 3 {
         std::thread::sleep(Duration::from_millis(2));
@@ -86,7 +88,8 @@ fn a_device_that_disappears_ends_the_benchmark_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let args = ["run", device.name(), "-o", "out", "--seed", "3", "--erase-device", device.name()];
-    let child = uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let child =
+        uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
     let child = child.unwrap();
     while finished_runs(&out).len() < 3 {
         std::thread::sleep(Duration::from_millis(2));
@@ -114,7 +117,8 @@ fn a_target_that_shrinks_is_a_short_read() {
         &["pattern", "scratch", "--base", "SR", "--io-count", "4", "--scratch-size", "16M"],
     );
     let args = ["pattern", "scratch", "--base", "RR", "--io-count", "200", "--pause", "5ms"];
-    let child = uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let child =
+        uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
     let child = child.unwrap();
     std::thread::sleep(Duration::from_millis(300));
     std::fs::File::options().write(true).open(folder.path().join("scratch")).unwrap().set_len(0).unwrap();

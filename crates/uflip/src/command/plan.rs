@@ -1,0 +1,167 @@
+//! `uflip plan`, and the plan options that `uflip run` shares with it.
+
+use crate::args::{PlanArgs, PlanOptionArgs, PresetArg, StateArg};
+use crate::command::{fresh_seed, print, print_json};
+use crate::progress::round_time;
+use crate::target::{self, Access, Place, SCRATCH};
+use crate::usage;
+use std::time::Duration;
+use uflip_device::safety::wear_note;
+use uflip_device::{Bytes, EngineOptions, KeepAll, Nanos, RunLimits, Stop};
+use uflip_measure::plan::BaselineMeans;
+use uflip_measure::{
+    Baseline, Basic, MicroBenchmark, Override, Pattern, Plan, PlanOptions, Preset, State, make_plan,
+};
+
+/// The time that the quick preset gets for its runs where no budget is typed;
+/// with the scratch file it stays within two minutes.
+pub const QUICK_BUDGET: Nanos = Nanos::from_secs(100);
+
+/// The plan options of what was typed.
+///
+/// # Errors
+/// [`crate::Usage`] with what to type instead.
+pub fn plan_options(args: &PlanOptionArgs, target: &str, seed: u64) -> anyhow::Result<PlanOptions> {
+    let mut options = PlanOptions::new(match args.preset {
+        PresetArg::Quick => Preset::Quick,
+        PresetArg::Standard => Preset::Standard,
+        PresetArg::Full => Preset::Full,
+    });
+    options.target = target.to_string();
+    options.seed = seed;
+    options.io_size = args.io_size;
+    options.only = args.only.iter().map(|name| name.parse().map_err(usage)).collect::<Result<_, _>>()?;
+    options.baselines =
+        args.baselines.iter().map(|name| name.parse().map_err(usage)).collect::<Result<_, _>>()?;
+    if let Some(state) = args.state {
+        options.state = match state {
+            StateArg::Random => State::Random,
+            StateArg::Sequential => State::Sequential,
+            StateArg::None => State::None,
+        };
+    }
+    options.repeats = args.repeats.unwrap_or(options.repeats);
+    options.pause_between_runs = args.pause_between.unwrap_or(options.pause_between_runs);
+    for text in &args.values {
+        let (micro, values) = parse_values(text)?;
+        options.overrides.insert(micro, Override { values: Some(values), ..Override::default() });
+    }
+    Ok(options)
+}
+
+/// `granularity=4K,64K` as a micro-benchmark and its values.
+fn parse_values(text: &str) -> anyhow::Result<(MicroBenchmark, Vec<i64>)> {
+    let (name, values) = text
+        .split_once('=')
+        .ok_or_else(|| usage(format!("--values {text}: type NAME=V,V such as granularity=4K,64K")))?;
+    let micro: MicroBenchmark = name.parse().map_err(usage)?;
+    let row = micro.row();
+    let parse = |value: &str| {
+        (row.parse)(value).ok_or_else(|| {
+            let like = (row.values)(Preset::Quick, row.curves[0], Bytes(32 << 10));
+            let like: Vec<String> = like.iter().take(4).map(|v| (row.label)(*v).replace(' ', "")).collect();
+            usage(format!(
+                "'{value}' is no value of {}; type values such as {name}={}",
+                row.parameter,
+                like.join(",")
+            ))
+        })
+    };
+    Ok((micro, values.split(',').map(parse).collect::<Result<_, _>>()?))
+}
+
+/// True where the plan writes anything at all.
+pub fn writes(plan: &Plan) -> bool {
+    plan.summary().write_bytes > Bytes(0) || plan.summary().reset_bytes > Bytes(0)
+}
+
+/// Runs `uflip plan`.
+///
+/// # Errors
+/// What is wrong with the arguments or the target.
+pub fn plan(args: PlanArgs) -> anyhow::Result<()> {
+    let name = args.target.as_deref().unwrap_or(SCRATCH);
+    let options = plan_options(&args.plan, name, args.plan.seed.unwrap_or_else(fresh_seed))?;
+    let place = target::locate(name, args.plan.scratch_size)?;
+    let plan = make_plan(&options, place.geometry).map_err(usage)?;
+    if args.json {
+        return print_json(&plan);
+    }
+    print(&as_text(&plan, name, &place))
+}
+
+fn as_text(plan: &Plan, name: &str, place: &Place) -> String {
+    let summary = plan.summary();
+    let (mean, basis) = expected_mean(name, place);
+    let ms = mean.as_millis_f64();
+    let whole = plan.estimate(&BaselineMeans { sr: ms, rr: ms, sw: ms, rw: ms });
+    let made = if place.to_be_made { ", a scratch file to be made" } else { "" };
+    let mut text = format!(
+        "target     {name}: {} in sectors of {}{made}\n\
+         plan       preset {}, seed {}: {} runs, {} IOs\n\
+         read       {}\n\
+         written    {}\n",
+        place.geometry.capacity,
+        place.geometry.sector,
+        plan.preset,
+        plan.seed,
+        summary.runs,
+        summary.ios,
+        summary.read_bytes,
+        wear_note(Bytes(summary.write_bytes.0 + summary.reset_bytes.0), place.geometry.capacity),
+    );
+    if summary.resets > 0 {
+        text +=
+            &format!("resets     {} of the device's state, {} in all\n", summary.resets, summary.reset_bytes);
+    }
+    text += &format!(
+        "time       about {} if every IO takes {mean} ({basis})\n",
+        round_time(Duration::from(whole))
+    );
+    if plan.preset == Preset::Quick && whole > QUICK_BUDGET {
+        text += &format!("           cut to the quick budget of {QUICK_BUDGET}; --budget gives it more\n");
+    }
+    for (micro, runs) in runs_by_group(plan) {
+        text += &format!("  {micro:13} {runs:5} runs\n");
+    }
+    plan.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
+    plan.skipped.iter().for_each(|s| {
+        text += &format!("skipped: {} {} {}: {}\n", s.micro_benchmark, s.baseline, s.label, s.reason);
+    });
+    text
+}
+
+fn runs_by_group(plan: &Plan) -> Vec<(String, usize)> {
+    let mut groups: Vec<(String, usize)> = Vec::new();
+    for run in plan.runs() {
+        let name = run.point.as_ref().map_or("baselines", |p| p.micro_benchmark.as_str());
+        match groups.iter_mut().find(|g| g.0 == name) {
+            Some(group) => group.1 += 1,
+            None => groups.push((name.to_string(), 1)),
+        }
+    }
+    groups
+}
+
+/// What an IO may take: 64 random reads tell where there is something to read,
+/// else what disks of this kind usually take.
+fn expected_mean(name: &str, place: &Place) -> (Nanos, String) {
+    let guess = if place.rotational == Some(true) { Nanos::from_millis(8) } else { Nanos::from_micros(200) };
+    let assumed = (guess, "assumed; the target is not there to be asked".to_string());
+    if place.to_be_made {
+        return assumed;
+    }
+    probe(name, place).map_or(assumed, |mean| (mean, "64 random reads took that on average".to_string()))
+}
+
+fn probe(name: &str, place: &Place) -> Option<Nanos> {
+    let mut opened = target::open(name, Access::Read, EngineOptions::default(), Bytes(0), None).ok()?;
+    let io_size = Bytes((32 << 10).max(place.geometry.sector.0));
+    let pattern = Pattern::Basic(Basic { ..Baseline::Rr.basic(io_size) }).resolve(place.geometry).ok()?;
+    let keep = KeepAll::new(64);
+    let stop = Stop::new();
+    let limits = RunLimits { time: Some(Nanos::from_secs(2)), stop: &stop };
+    let end = opened.device.run(pattern.streams(64, 1).ok()?, &keep, limits).ok()?;
+    let total: u64 = keep.records().iter().map(|r| r.response().0).sum();
+    (end.ios > 0).then(|| Nanos(total / end.ios))
+}

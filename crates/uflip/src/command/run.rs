@@ -1,0 +1,257 @@
+//! `uflip run`: the main job. Order matters: everything that can be refused is
+//! refused before anything is made, and everything that is made is announced
+//! before anything is measured.
+
+use crate::args::{PresetArg, RunArgs};
+use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
+use crate::command::{fresh_seed, show};
+use crate::interrupt::{self, STOP};
+use crate::progress::Display;
+use crate::target::{self, Access, Opened, SCRATCH};
+use crate::usage;
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use uflip_device::identity::{SysPaths, host_facts};
+use uflip_device::{Bytes, EngineOptions, Nanos, measure_overhead, scratch};
+use uflip_measure::run::Sink;
+use uflip_measure::{Budget, Control, Plan, Progress, execute, make_plan, state};
+use uflip_results::{Durability, Manifest, Store};
+
+/// The part of the manifest that `--resume` goes by.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct RunOptions {
+    /// As typed; a file's path made absolute.
+    target: String,
+    #[serde(flatten)]
+    engine: EngineOptions,
+    /// Of all runs and pauses together.
+    budget_ns: Option<Nanos>,
+    /// The target is a scratch file of ours, removed when all is done.
+    remove_scratch: bool,
+}
+
+/// Everything ready to be executed.
+struct Session {
+    dir: PathBuf,
+    store: Store,
+    plan: Plan,
+    opened: Opened,
+    options: RunOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What is wrong with the arguments, the target, an IO or the results folder.
+pub fn run(args: RunArgs) -> anyhow::Result<()> {
+    interrupt::listen()?;
+    let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
+    let finished = measure(&mut session);
+    let Session { dir, store, options, opened, .. } = session;
+    let kept = store.len();
+    drop((store, opened));
+    let go_on =
+        || format!("{kept} runs are kept in {}; go on with: uflip run -o {0} --resume", dir.display());
+    let stopped = finished.with_context(go_on)?;
+    if stopped {
+        bail!("interrupted; {}{}", go_on(), consent_again(&args));
+    }
+    if options.remove_scratch {
+        scratch::remove(Path::new(&options.target))?;
+    }
+    show::print_results(&dir, args.json, false)
+}
+
+/// What else has to be typed to resume.
+fn consent_again(args: &RunArgs) -> String {
+    args.consent.erase_device.iter().map(|value| format!(" --erase-device {value}")).collect()
+}
+
+/// A new benchmark.
+fn begin(args: &RunArgs) -> anyhow::Result<Session> {
+    let seed = args.plan.seed.unwrap_or_else(fresh_seed);
+    let engine = args.engine.resolve(seed)?;
+    let name = target_name(args.target.as_deref())?;
+    let planned = plan_options(&args.plan, &name, seed)?;
+    let place = target::locate(&name, args.plan.scratch_size)?;
+    let plan = make_plan(&planned, place.geometry).map_err(usage)?;
+    if writes(&plan) {
+        place.may_be_written(&args.consent.erase_device)?;
+    }
+    let dir = args.output.clone().unwrap_or_else(target::new_output);
+    let made_here = claim_folder(&dir)?;
+    let session = (|| {
+        let budget = args.budget.or((args.plan.preset == PresetArg::Quick).then_some(QUICK_BUDGET));
+        // Making the file has a quarter of the time; a slow disk gets a smaller one.
+        let for_scratch = budget.map(|b| Duration::from(Nanos(b.0 / 4)));
+        let opened = open(&name, &plan, args, engine, for_scratch)?;
+        let plan = make_plan(&planned, opened.device.geometry()).map_err(usage)?;
+        let options = RunOptions {
+            target: name.clone(),
+            engine,
+            budget_ns: budget,
+            remove_scratch: args.target.is_none() && !args.keep_scratch,
+        };
+        let manifest = manifest(seed, &opened, &options)?;
+        let store = Store::create(&dir, &manifest, &serde_json::to_value(&plan)?)?;
+        anyhow::Ok(Session { dir: dir.clone(), store, plan, opened, options })
+    })();
+    if session.is_err() && made_here {
+        // Only where nothing came to stand in it.
+        let _ = std::fs::remove_dir(&dir);
+    }
+    session
+}
+
+/// The interrupted benchmark in `-o DIR`, its target and plan taken from there.
+fn resume(args: &RunArgs) -> anyhow::Result<Session> {
+    let dir = args.output.clone().context("--resume needs -o DIR")?;
+    let contents = Store::open(&dir)?;
+    let options: RunOptions = serde_json::from_value(contents.manifest.options.clone())
+        .with_context(|| format!("{} was not made by uflip run", dir.display()))?;
+    if args.target.is_some() && target_name(args.target.as_deref())? != options.target {
+        return Err(usage(format!(
+            "{} measures {}; leave the target away to go on",
+            dir.display(),
+            options.target
+        )));
+    }
+    let plan: Plan = serde_json::from_value(contents.plan).context("plan.json is damaged")?;
+    let store = Store::resume(&dir, args.plan.seed, None)?;
+    store.notes().iter().for_each(|note| eprintln!("note: {note}"));
+    let mut options = options;
+    options.budget_ns = args.budget.or(options.budget_ns);
+    let opened = target::open(
+        &options.target,
+        if writes(&plan) { Access::Write(&args.consent.erase_device) } else { Access::Read },
+        options.engine,
+        plan.geometry.capacity,
+        None,
+    )?;
+    if opened.device.geometry() != plan.geometry {
+        bail!(
+            "{} has {} now and had {} when the benchmark began; start a new one with another -o",
+            options.target,
+            opened.device.geometry().capacity,
+            plan.geometry.capacity
+        );
+    }
+    Ok(Session { dir, store, plan, opened, options })
+}
+
+/// The target as it goes into the manifest: a path is made absolute so that
+/// `--resume` works from any folder.
+fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
+    let typed = typed.unwrap_or(SCRATCH);
+    if typed.contains(':') && !Path::new(typed).exists() {
+        return Ok(typed.to_string());
+    }
+    let path = std::path::absolute(typed).with_context(|| format!("{typed} is no path"))?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|p| usage(format!("{p:?} is no UTF-8 path; name it through a link")))
+}
+
+/// Makes the results folder, or sees that it is empty. True where it was made.
+fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
+    if dir.join("manifest.json").exists() {
+        bail!(
+            "{} holds a benchmark already; go on with it by --resume, or name another folder with -o",
+            dir.display()
+        );
+    }
+    let there = dir.exists();
+    std::fs::create_dir_all(dir)
+        .with_context(|| format!("cannot create the folder {}; name another one with -o", dir.display()))?;
+    let mut entries =
+        std::fs::read_dir(dir).with_context(|| format!("cannot read the folder {}", dir.display()))?;
+    // A lock file stays behind where making a store was cut off.
+    if entries.any(|e| {
+        e.is_ok_and(|e| {
+            !matches!(e.file_name().to_str(), Some(".lock" | "ios" | "runs.ndjson" | "plan.json"))
+        })
+    }) {
+        bail!("{} is not empty and not a benchmark; name another folder with -o", dir.display());
+    }
+    Ok(!there)
+}
+
+fn open(
+    name: &str,
+    plan: &Plan,
+    args: &RunArgs,
+    engine: EngineOptions,
+    for_scratch: Option<Duration>,
+) -> anyhow::Result<Opened> {
+    let consents = &args.consent.erase_device;
+    let access = if writes(plan) { Access::Write(consents) } else { Access::Read };
+    target::open(name, access, engine, args.plan.scratch_size, for_scratch)
+}
+
+fn manifest(seed: u64, opened: &Opened, options: &RunOptions) -> anyhow::Result<Manifest> {
+    let mut manifest = Manifest::new(env!("CARGO_PKG_VERSION"), seed);
+    manifest.target =
+        serde_json::json!({ "name": opened.name, "facts": opened.facts, "warnings": opened.warnings });
+    manifest.host = serde_json::to_value(host_facts(&SysPaths::default()))?;
+    manifest.overhead = serde_json::to_value(measure_overhead())?;
+    manifest.options = serde_json::to_value(options)?;
+    Ok(manifest)
+}
+
+/// Executes the plan; true where it was stopped from outside.
+fn measure(session: &mut Session) -> anyhow::Result<bool> {
+    let Session { dir, store, plan, opened, options } = session;
+    announce(dir, plan, opened, options);
+    if opened.device.is_virtual() {
+        store.set_durability(Durability::RELAXED);
+    }
+    let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| store.has(*id)).collect();
+    let mut display = Display::new(plan.runs(), |id| kept.contains(&id), options.budget_ns);
+    let mut progress = |event: &Progress<'_>| match event {
+        Progress::RunStarted { spec, .. } => display.started(spec),
+        Progress::RunFinished { spec, stats, .. } => display.finished(spec, stats),
+        Progress::Resetting { state } => display.note(&format!("bringing the device to the {state} state")),
+        Progress::Pausing { .. } => {}
+    };
+    let control = Control { stop: &STOP, budget: options.budget_ns.map(|total| Budget { total }), unix_now };
+    let finished = execute(
+        plan,
+        &mut *opened.device,
+        store,
+        &mut |request, device, stop| state::enforce(request.state, request.seed, device, stop),
+        control,
+        &mut progress,
+    );
+    display.close();
+    let finished = finished?;
+    store.sync()?;
+    if finished.cut_short > 0 {
+        eprintln!("{} runs were cut short to stay within the time", finished.cut_short);
+    }
+    Ok(finished.stopped)
+}
+
+/// Says what is about to happen, before it does.
+fn announce(dir: &Path, plan: &Plan, opened: &Opened, options: &RunOptions) {
+    let summary = plan.summary();
+    let capacity = plan.geometry.capacity;
+    let engine = options.engine;
+    eprintln!(
+        "measuring {} ({capacity}): preset {}, {} runs, seed {}, {}, {}, data {}",
+        opened.name, plan.preset, summary.runs, plan.seed, engine.engine, engine.buffering, engine.data
+    );
+    if writes(plan) {
+        let bytes = Bytes(summary.write_bytes.0 + summary.reset_bytes.0);
+        eprintln!("{}", target::will_be_written(&target::written_range(plan), bytes, capacity, &opened.name));
+    }
+    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    eprintln!("results go to {}", dir.display());
+}
+
+fn unix_now() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,227 @@
+//! Targets: what the user named becomes a device that can be run on.
+//!
+//! `null:` or `null:SIZE` is the device that answers at once; anything else is
+//! the path of a block device or a file. A path at which nothing is becomes a
+//! scratch file.
+
+use crate::command;
+use crate::interrupt::STOP;
+use crate::progress::round_time;
+use crate::usage;
+use anyhow::Context;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::IsTerminal;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use uflip_device::identity::{DeviceFacts, SysPaths};
+use uflip_device::safety::{self, Examination, TargetKind, WritePermit};
+use uflip_device::scratch::{self, Scratch};
+use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevice, RealDevice};
+use uflip_measure::{Mode, Pattern, Plan, State, Step};
+
+/// The scratch file that `uflip run` makes where no target is named.
+pub const SCRATCH: &str = "uflip-scratch.bin";
+
+/// The capacity of `null:` where none is given.
+const NULL_CAPACITY: Bytes = Bytes(1 << 40);
+
+/// What a target is, before it is opened.
+pub struct Place {
+    /// Its capacity and sector, as far as they are known beforehand.
+    pub geometry: Geometry,
+    /// What is known of it, for the manifest.
+    pub facts: Value,
+    /// Whether it turns, where known; tells about how fast to expect it.
+    pub rotational: Option<bool>,
+    /// A scratch file has to be made first.
+    pub to_be_made: bool,
+    examination: Option<Examination>,
+}
+
+/// A target that can be run on.
+pub struct Opened {
+    /// As the user named it.
+    pub name: String,
+    /// The device.
+    pub device: Box<dyn Device>,
+    /// What is known of it, for the manifest.
+    pub facts: Value,
+    /// What makes its results less sound, in words.
+    pub warnings: Vec<String>,
+}
+
+/// What may be done to a target.
+#[derive(Clone, Copy)]
+pub enum Access<'a> {
+    /// Only reads.
+    Read,
+    /// Reads and writes, with the values of `--erase-device`.
+    Write(&'a [String]),
+}
+
+/// The capacity of a `null:` target, where `name` is one.
+fn null_capacity(name: &str) -> Option<anyhow::Result<Bytes>> {
+    let size = name.strip_prefix("null:")?;
+    Some(if size.is_empty() { Ok(NULL_CAPACITY) } else { size.parse().map_err(usage) })
+}
+
+/// What `name` is, without opening it for writing or making anything.
+///
+/// # Errors
+/// Where it is no target, or nothing can be learnt of it.
+pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
+    if let Some(capacity) = null_capacity(name) {
+        let geometry = Geometry { capacity: capacity?, sector: Bytes(512) };
+        let facts = json!({ "path": name, "kind": "null" });
+        return Ok(Place { geometry, facts, rotational: Some(false), to_be_made: false, examination: None });
+    }
+    if name.starts_with("sim:") {
+        return Err(usage(format!("{name}: simulated devices are not part of this version yet")));
+    }
+    let examination = safety::examine(Path::new(name), &SysPaths::default())?;
+    let facts = examination.facts();
+    let beneath = facts.file.as_ref().and_then(|f| f.beneath.as_deref());
+    let of = |get: &dyn Fn(&DeviceFacts) -> Option<Bytes>| get(facts).or_else(|| beneath.and_then(get));
+    let sector = of(&|f| f.logical_sector_bytes).unwrap_or(Bytes(512));
+    let to_be_made = matches!(examination.kind(), TargetKind::Missing | TargetKind::EmptyFile);
+    let size = if to_be_made { scratch_size } else { facts.size_bytes.unwrap_or(Bytes(0)) };
+    let capacity = Bytes(size.0 / sector.0 * sector.0);
+    Ok(Place {
+        geometry: Geometry { capacity, sector },
+        facts: serde_json::to_value(facts)?,
+        rotational: facts.rotational.or_else(|| beneath.and_then(|f| f.rotational)),
+        to_be_made,
+        examination: Some(examination),
+    })
+}
+
+impl Place {
+    /// Whether writing to it is allowed, asked before anything is made.
+    ///
+    /// # Errors
+    /// The refusal, with what to type where anything helps.
+    pub fn may_be_written(&self, consents: &[String]) -> anyhow::Result<()> {
+        match &self.examination {
+            Some(examination) if !self.to_be_made => {
+                safety::permit(examination, consents)?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Opens `name` for `access`; makes a scratch file where nothing is yet, in at
+/// most `budget`.
+///
+/// # Errors
+/// A refusal, or what the system says.
+pub fn open(
+    name: &str,
+    access: Access<'_>,
+    options: EngineOptions,
+    scratch_size: Bytes,
+    budget: Option<Duration>,
+) -> anyhow::Result<Opened> {
+    let mut place = locate(name, scratch_size)?;
+    if place.examination.is_none() {
+        let device = Box::new(NullDevice::new(place.geometry.capacity));
+        return Ok(Opened { name: name.to_string(), device, facts: place.facts, warnings: Vec::new() });
+    }
+    let mut warnings = Vec::new();
+    if place.to_be_made {
+        let made = make_scratch(Path::new(name), scratch_size, budget)?;
+        warnings.extend(made.fragmentation.and_then(|f| f.warning));
+        place = locate(name, scratch_size)?;
+    }
+    let examination = place.examination.as_ref().context("a path was examined")?;
+    warnings.extend(examination.notes().iter().cloned());
+    let opener = match access {
+        Access::Read => reader(examination.path().to_path_buf(), options),
+        Access::Write(consents) => writer(safety::permit(examination, consents)?, options)?,
+    };
+    let device = Box::new(RealDevice::new(name, place.geometry, options, opener)?);
+    Ok(Opened { name: name.to_string(), device, facts: place.facts, warnings })
+}
+
+type Opener = uflip_device::real::Opener;
+
+fn other(error: impl std::fmt::Display) -> DeviceError {
+    DeviceError::Other(error.to_string())
+}
+
+fn reader(path: PathBuf, options: EngineOptions) -> Opener {
+    Box::new(move || safety::open_for_reading(&path, options.buffering.open_flags()).map_err(other))
+}
+
+/// The first descriptor is the claim and stays open as long as the device.
+fn writer(permit: WritePermit, options: EngineOptions) -> anyhow::Result<Opener> {
+    let flags = options.buffering.open_flags();
+    let claim: File = permit.open(flags)?;
+    Ok(Box::new(move || permit.reopen(&claim, flags).map_err(other)))
+}
+
+/// Makes (or takes again) a scratch file, with a word about it.
+fn make_scratch(path: &Path, size: Bytes, budget: Option<Duration>) -> anyhow::Result<Scratch> {
+    let began = Instant::now();
+    let terminal = std::io::stderr().is_terminal();
+    eprintln!("writing the scratch file {} ({size})", path.display());
+    let mut last = 0;
+    let mut progress = |done: Bytes, total: Bytes| {
+        let percent = done.0 * 100 / total.0.max(1);
+        if terminal && percent > last {
+            last = percent;
+            let left = began.elapsed().mul_f64((total.0 - done.0) as f64 / done.0.max(1) as f64);
+            eprint!("\r  {percent:3} %, about {} left   ", round_time(left));
+        }
+    };
+    let made = scratch::prepare(path, size, budget, &mut progress, &STOP);
+    if terminal {
+        eprint!("\r{:40}\r", "");
+    }
+    let made = made?;
+    if let Some(wanted) = made.shortened_from {
+        eprintln!("the disk is slow: the scratch file is {} instead of {wanted}", made.size);
+    }
+    Ok(made)
+}
+
+/// The sentence that announces what is written, where, and what it costs.
+pub fn will_be_written(range: &Range<u64>, bytes: Bytes, capacity: Bytes, name: &str) -> String {
+    let (start, end) = (Bytes(range.start), Bytes(range.end));
+    format!("{name} will be written between {start} and {end}; this {}", safety::wear_note(bytes, capacity))
+}
+
+/// From the first to the last byte that any run of the plan writes.
+pub fn written_range(plan: &Plan) -> Range<u64> {
+    if plan.steps.iter().any(|s| matches!(s, Step::Reset { state } if *state != State::None)) {
+        return 0..plan.geometry.capacity.0;
+    }
+    plan.runs().map(|run| pattern_range(&run.pattern)).reduce(join).unwrap_or(0..0)
+}
+
+/// The same of one pattern: its resolved target spaces.
+pub fn pattern_range(pattern: &Pattern) -> Range<u64> {
+    let spaces = pattern.basics().into_iter().filter(|b| b.mode == Mode::Write).map(|b| {
+        let start = b.target_offset.0;
+        start..start + b.target_size.unwrap_or_default().0
+    });
+    spaces.reduce(join).unwrap_or(0..0)
+}
+
+fn join(a: Range<u64>, b: Range<u64>) -> Range<u64> {
+    match (a.is_empty(), b.is_empty()) {
+        (true, _) => b,
+        (_, true) => a,
+        _ => a.start.min(b.start)..a.end.max(b.end),
+    }
+}
+
+/// The name of a new results folder in the current one: `uflip-out`,
+/// `uflip-out-2`, …
+pub fn new_output() -> PathBuf {
+    let names = std::iter::once("uflip-out".to_string()).chain((2..).map(|n| format!("uflip-out-{n}")));
+    names.map(PathBuf::from).find(|p| !p.exists()).unwrap_or_else(|| command::fresh_seed().to_string().into())
+}
