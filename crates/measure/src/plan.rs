@@ -3,7 +3,7 @@
 //!
 //! How: [`make_plan`] is a pure function of options and geometry. It drafts all
 //! runs, orders them so that those which disturb the device's state most come
-//! last, gives each a target space ([`spaces`]) and a length ([`length`]), and
+//! last, gives each a target space (`plan/spaces.rs`) and a length ([`length`]), and
 //! numbers them. What the target cannot take is left out with a reason.
 //!
 //! Source: paper 000/001, sections 4.1 (state), 4.2 (IOCount, IOIgnore, and the
@@ -12,7 +12,7 @@
 //! 4.3 (pause between runs) and 5.1 (the default lengths).
 
 pub mod length;
-pub mod spaces;
+mod spaces;
 pub mod summary;
 
 use crate::micro::{Curve, MicroBenchmark, Overrides, Skipped};
@@ -209,7 +209,6 @@ fn check_options(options: &PlanOptions, geometry: Geometry) -> Result<(), PlanEr
     }
     for baseline in Baseline::ALL {
         let Counts { count, ignore } = options.io_counts.of(baseline);
-        let count = count.min(options.baseline_io_count);
         if count <= ignore {
             return Err(PlanError::Counts { baseline, count, ignore });
         }
@@ -319,7 +318,7 @@ fn rank(micro: MicroBenchmark, pattern: &Pattern) -> u8 {
 /// Gives the drafts their numbers, seeds and target spaces, with resets and
 /// pauses between them.
 fn lay_out(drafts: Vec<Draft>, options: &PlanOptions, plan: &mut Plan) -> Result<(), PlanError> {
-    let mut spaces = Spaces::new(plan.geometry, options.io_size);
+    let mut spaces = Spaces::new(plan.geometry);
     let pause = Step::Pause { nanos: options.pause_between_runs };
     let pauses = options.pause_between_runs > Nanos::ZERO;
     let reset = Step::Reset { state: options.state };

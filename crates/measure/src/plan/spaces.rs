@@ -19,7 +19,7 @@ const MIB: u64 = 1 << 20;
 #[derive(Clone, Debug)]
 pub(super) struct Spaces {
     capacity: u64,
-    align: u64,
+    sector: u64,
     /// Where the next distinct space may begin.
     next: u64,
     /// Where the next space that goes round may begin.
@@ -27,9 +27,13 @@ pub(super) struct Spaces {
 }
 
 impl Spaces {
-    pub(super) fn new(geometry: Geometry, io_size: Bytes) -> Spaces {
-        let align = MIB.max(io_size.0).next_multiple_of(geometry.sector.0.max(1));
-        Spaces { capacity: geometry.capacity.0, align, next: 0, round: 0 }
+    pub(super) fn new(geometry: Geometry) -> Spaces {
+        Spaces { capacity: geometry.capacity.0, sector: geometry.sector.0.max(1), next: 0, round: 0 }
+    }
+
+    /// What spaces for IOs of this size are aligned to.
+    fn align(&self, io_size: Bytes) -> u64 {
+        MIB.max(io_size.0).next_multiple_of(self.sector)
     }
 
     /// After a reset: every space is free again.
@@ -39,9 +43,9 @@ impl Spaces {
 
     /// A space of `size`, or the whole device, that overlaps none since the
     /// start; `None` where the device is used up.
-    fn distinct(&mut self, size: u64) -> Option<(u64, u64)> {
+    fn distinct(&mut self, size: u64, align: u64) -> Option<(u64, u64)> {
         let size = size.min(self.capacity);
-        let offset = self.next.checked_next_multiple_of(self.align)?;
+        let offset = self.next.checked_next_multiple_of(align)?;
         let end = offset.checked_add(size).filter(|end| *end <= self.capacity)?;
         self.next = end;
         Some((offset, size))
@@ -49,9 +53,9 @@ impl Spaces {
 
     /// A space of `size`, or the whole device, after the last one of this kind
     /// or again from the beginning.
-    fn going_round(&mut self, size: u64) -> (u64, u64) {
+    fn going_round(&mut self, size: u64, align: u64) -> (u64, u64) {
         let size = size.min(self.capacity);
-        let offset = self.round.next_multiple_of(self.align);
+        let offset = self.round.next_multiple_of(align);
         let offset =
             if offset.checked_add(size).is_some_and(|end| end <= self.capacity) { offset } else { 0 };
         self.round = offset + size;
@@ -74,10 +78,11 @@ impl Spaces {
         };
         for (basic, ios) in pattern.basics_mut().into_iter().zip(per_pattern) {
             let size = need(basic, ios).saturating_mul(streams);
+            let align = self.align(basic.io_size);
             let (offset, size) = match (basic.mode, basic.is_random()) {
                 (_, true) if basic.target_size.is_none() => (0, self.capacity),
-                (Mode::Write, false) => self.distinct(size)?,
-                _ => self.going_round(size),
+                (Mode::Write, false) => self.distinct(size, align)?,
+                _ => self.going_round(size, align),
             };
             (basic.target_offset, basic.target_size) = (Bytes(offset), Some(Bytes(size)));
         }

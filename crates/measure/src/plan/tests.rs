@@ -136,6 +136,41 @@ fn quick_pauses_are_bounded() {
     }
 }
 
+/// The target space of the first basic pattern of each run of an experiment.
+fn target_spaces(plan: &Plan, micro: &str, baseline: &str, label: &str) -> Vec<(u64, u64)> {
+    let point = |run: &&RunSpec| {
+        let same = |p: &Point| p.micro_benchmark == micro && p.label == label;
+        run.baseline == baseline && run.point.as_ref().is_some_and(same)
+    };
+    let space = |run: &RunSpec| {
+        let basic = *run.pattern.basics()[0];
+        (basic.target_offset.0, basic.target_size.unwrap().0)
+    };
+    plan.runs().filter(point).map(space).collect()
+}
+
+#[test]
+fn target_spaces_are_as_large_as_the_run_needs() {
+    const IO: u64 = 32 << 10;
+    let plan = plan(Preset::Standard, DISK);
+    let sizes = |micro, baseline, label| -> Vec<u64> {
+        target_spaces(&plan, micro, baseline, label).into_iter().map(|(_, size)| size).collect()
+    };
+    assert_eq!(sizes("granularity", "SW", "32K"), [1024 * IO; 3]);
+    assert_eq!(sizes("alignment", "SW", "512B"), [1025 * IO; 3]);
+    assert_eq!(sizes("order", "SW", "16"), [16 * 1024 * IO; 3]);
+    assert_eq!(sizes("order", "SW", "0"), [IO; 3]);
+    assert_eq!(sizes("parallelism", "SW", "16"), [16 * 1024 * IO; 3]);
+    assert_eq!(sizes("locality", "SW", "64K"), [64 << 10; 3]);
+    // 1024 IOs over 4 partitions; over 256 of them each has its 1 MiB.
+    assert_eq!(sizes("partitioning", "SW", "4"), [1024 * IO; 3]);
+    assert_eq!(sizes("partitioning", "SW", "256"), [256 << 20; 3]);
+    assert_eq!(target_spaces(&plan, "granularity", "RW", "32K"), [(0, 32 << 30); 3]);
+    assert_eq!(target_spaces(&plan, "parallelism", "RR", "4"), [(0, 32 << 30); 3]);
+    let reads = target_spaces(&plan, "granularity", "SR", "32K");
+    assert!(reads[0] != reads[1] && reads[1] != reads[2], "sequential reads go round: {reads:?}");
+}
+
 #[test]
 fn without_a_state_the_space_starts_again_with_a_note() {
     let small = Geometry { capacity: Bytes(64 << 20), sector: Bytes(512) };
@@ -172,12 +207,35 @@ fn the_estimate_follows_the_means() {
     assert_eq!((summary.read_bytes, summary.write_bytes), (Bytes(128 << 20), Bytes(128 << 20)));
 }
 
+#[test]
+fn the_summary_counts_resets_and_pauses() {
+    let mut options = PlanOptions::new(Preset::Quick);
+    options.state = State::Sequential;
+    options.only = vec![MicroBenchmark::Parallelism];
+    let change = Override {
+        values: Some(vec![4]),
+        baselines: Some(vec![Curve::One(Baseline::Rr)]),
+        ..Override::default()
+    };
+    options.overrides.insert(MicroBenchmark::Parallelism, change);
+    let plan = make_plan(&options, DISK).unwrap();
+    let summary = plan.summary();
+    assert_eq!((summary.runs, summary.resets, summary.reset_bytes), (5, 1, DISK.capacity));
+    // In quick plans the four processes share 256 IOs.
+    assert_eq!(summary.ios, 4 * 2048 + 256);
+    assert_eq!(summary.pauses, Nanos::from_millis(50));
+    // 32,768 writes of 1 MiB, each as 32 of 32 KB, and the runs.
+    let ms = 32_768 * 32 * 3 + 2048 * 10 + 256 * 2 + 50;
+    let estimate = plan.estimate(&BaselineMeans { sr: 1.0, rr: 2.0, sw: 3.0, rw: 4.0 });
+    assert_eq!(estimate, Nanos::from_millis(ms));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Sequential writes never overlap between two resets.
     #[test]
     fn sequential_writes_are_disjoint_between_resets(
-        mib in 16u64..40_000, io_kib in 1u64..200, preset in 0..2usize, state in 0..2usize, odd in 0u64..2048,
+        mib in 16u64..40_000, io_kib in prop_oneof![1u64..200, 1000u64..3000], preset in 0..2usize, state in 0..2usize, odd in 0u64..2048,
     ) {
         let geometry = Geometry { capacity: Bytes((mib << 20) + odd * 512), sector: Bytes(512) };
         let mut options = PlanOptions::new([Preset::Quick, Preset::Standard][preset]);
@@ -196,6 +254,8 @@ proptest! {
                             prop_assert!(basic.target_offset.0 >= end, "{}", run.pattern);
                             end = basic.target_offset.0 + basic.target_size.unwrap().0;
                             prop_assert!(end <= geometry.capacity.0);
+                            let align = (1 << 20).max(basic.io_size.0);
+                            prop_assert_eq!(basic.target_offset.0 % align, 0);
                         }
                     }
                 }
