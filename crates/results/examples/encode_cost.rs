@@ -29,7 +29,7 @@ fn records(n: usize, random: bool, size: u64, space: u64, median_ns: f64, sigma:
         .map(|i| {
             let slot = if random { rng.next() % (space / size) } else { i % (space / size) };
             let mut response = (median_ns * (sigma * rng.normal()).exp()) as u64;
-            if rng.next() % 200 == 0 {
+            if rng.next().is_multiple_of(200) {
                 response *= 20;
             }
             let io = Io {

@@ -27,6 +27,9 @@ pub enum StoreError {
         /// What is wrong with it and what to do.
         detail: String,
     },
+    /// What was to be exported could not be handed over.
+    #[error("cannot write the export: {0}")]
+    Output(#[source] std::io::Error),
     /// The request makes no sense for this folder; says what to do instead.
     #[error("{0}")]
     Refused(String),

@@ -8,18 +8,26 @@
 //! | [`stats`] | a run's response times summed up |
 //! | [`store`] | the folder, written so that a crash loses no finished run |
 //! | [`contents`] | the folder as read |
+//! | [`export`] | runs and records as CSV, JSON, Parquet |
+//! | [`view`] | one report as plain data |
+//! | [`terminal`] | that report as text |
 #![forbid(unsafe_code)]
 
 pub mod contents;
 mod encode;
 pub mod error;
+pub mod export;
 mod files;
 pub mod recorder;
 pub mod records;
 pub mod stats;
 pub mod store;
+pub mod terminal;
+pub mod view;
 
 pub use contents::{FORMAT, Manifest, RecordFile, RunRow, StoreContents};
 pub use error::StoreError;
+pub use export::Format;
 pub use records::{read_records, read_row_groups};
 pub use store::{Durability, Store};
+pub use view::View;

@@ -1,0 +1,358 @@
+//! A [`View`] as text for a terminal, legible at 80 columns and without colour.
+//!
+//! Method: a micro-benchmark's curves are drawn on a grid of nine rows, values
+//! across by their place (evenly, one slot each), mean response time up on a
+//! log axis whose ends are 1, 2 or 5 times a power of ten. Inside a slot every
+//! baseline has its own column while there is room, so curves that agree stand
+//! side by side instead of hiding one another; without room `*` marks a place
+//! that several share.
+
+use crate::view::{BaselineRow, CurvePoint, Section, Series, View};
+use std::fmt::Write;
+use uflip_device::Nanos;
+
+/// How a view is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal; at least 60 are used.
+    pub width: usize,
+    /// ANSI colours.
+    pub color: bool,
+    /// Plain ASCII instead of geometric shapes and box drawing.
+    pub ascii: bool,
+}
+
+/// Rows of a curve's grid.
+const ROWS: usize = 9;
+/// Columns left of the grid: a tick's label and the axis.
+const MARGIN: usize = 9;
+
+/// The view as text in geometric shapes; lines are at most `width` columns,
+/// or 60, except where a path or a sentence cannot be broken.
+pub fn render(view: &View, width: usize, color: bool) -> String {
+    render_with(view, Style { width, color, ascii: false })
+}
+
+/// The view as text in any style.
+pub fn render_with(view: &View, style: Style) -> String {
+    let style = Style { width: style.width.max(60), ..style };
+    let mut out = String::new();
+    head(view, style, &mut out);
+    baselines(&view.baselines, style, &mut out);
+    for section in &view.sections {
+        section_text(section, style, &mut out);
+    }
+    if !view.files.is_empty() {
+        heading("Files", style, &mut out);
+        for (what, path) in &view.files {
+            line(&mut out, &format!("  {what:<9}{path}"));
+        }
+    }
+    out
+}
+
+/// Appends a line without trailing blanks.
+fn line(out: &mut String, text: &str) {
+    out.push_str(text.trim_end());
+    out.push('\n');
+}
+
+fn paint(text: &str, code: &str, style: Style) -> String {
+    if style.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into() }
+}
+
+fn heading(text: &str, style: Style, out: &mut String) {
+    out.push('\n');
+    wrap(text, "", style, out, |t| paint(t, "1", style));
+}
+
+/// Breaks `text` at blanks to the style's width, later lines indented by two.
+fn wrap(text: &str, first: &str, style: Style, out: &mut String, paint: impl Fn(&str) -> String) {
+    let (mut current, mut indent) = (String::new(), first.to_string());
+    for word in text.split_whitespace() {
+        let long = indent.chars().count() + current.chars().count() + 1 + word.chars().count() > style.width;
+        if long && !current.is_empty() {
+            line(out, &format!("{indent}{}", paint(&current)));
+            current.clear();
+            indent = " ".repeat(first.chars().count().max(2));
+        }
+        if !current.is_empty() {
+            current.push(' ');
+        }
+        current.push_str(word);
+    }
+    line(out, &format!("{indent}{}", paint(&current)));
+}
+
+fn head(view: &View, style: Style, out: &mut String) {
+    wrap(&view.target, "", style, out, |t| paint(t, "1", style));
+    for text in [&view.host, &view.overhead].into_iter().flatten() {
+        wrap(text, "", style, out, str::to_string);
+    }
+    let plural = if view.runs == 1 { "" } else { "s" };
+    let made = format!("{} run{plural}, seed {}, {}, {}", view.runs, view.seed, view.tool, view.created);
+    wrap(&made, "", style, out, str::to_string);
+    if !view.soundness.is_empty() {
+        out.push('\n');
+        for warning in &view.soundness {
+            wrap(warning, "! ", style, out, |t| paint(t, "33", style));
+        }
+    }
+}
+
+/// A unit for times and how many nanoseconds it has: the largest in which
+/// `ns` is at least one.
+fn unit_for(ns: f64) -> (&'static str, f64) {
+    const UNITS: [(&str, f64); 3] = [("s", 1e9), ("ms", 1e6), ("us", 1e3)];
+    UNITS.into_iter().find(|(_, scale)| ns >= *scale).unwrap_or(("ns", 1.0))
+}
+
+/// Three significant digits, but all digits before the point.
+fn three(value: f64) -> String {
+    let decimals = match value {
+        v if v == 0.0 || v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+fn in_unit(ns: Option<f64>, scale: f64) -> String {
+    ns.map_or_else(|| "-".into(), |ns| three(ns / scale))
+}
+
+/// The unit that suits most of some times: that of their median.
+fn common_unit(mut times_ns: Vec<f64>) -> (&'static str, f64) {
+    times_ns.sort_by(f64::total_cmp);
+    unit_for(times_ns.get(times_ns.len() / 2).copied().unwrap_or(1e6))
+}
+
+fn baselines(rows: &[BaselineRow], style: Style, out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    let means = rows.iter().filter_map(|row| row.stats.mean_ns).collect();
+    let (unit, scale) = common_unit(means);
+    heading(&format!("Baselines: response time in {unit}, running phase"), style, out);
+    line(
+        out,
+        &format!(
+            "  {:<8}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}{:>8}{:>9}",
+            "", "IOs", "mean", "sd", "min", "p50", "p99", "p99.9", "max"
+        ),
+    );
+    for row in rows {
+        let s = &row.stats;
+        let whole = |ns: Option<u64>| in_unit(ns.map(|ns| ns as f64), scale);
+        let name = if row.repeat == 0 {
+            row.baseline.clone()
+        } else {
+            format!("{} #{}", row.baseline, row.repeat + 1)
+        };
+        let name = paint(&format!("{name:<8}"), color_of(&row.baseline, 0), style);
+        line(
+            out,
+            &format!(
+                "  {name}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}{:>8}{:>9}",
+                s.n,
+                in_unit(s.mean_ns, scale),
+                in_unit(s.sd_ns, scale),
+                whole(s.min_ns),
+                whole(s.p50_ns),
+                whole(s.p99_ns),
+                whole(s.p999_ns),
+                whole(s.max_ns),
+            ),
+        );
+    }
+}
+
+/// The sign of a curve: the baselines have their own, others take turns.
+fn glyph_of(baseline: &str, at: usize, style: Style) -> char {
+    let (shape, letter) = match baseline {
+        "SR" => ('○', 'o'),
+        "RR" => ('●', 'O'),
+        "SW" => ('△', 'v'),
+        "RW" => ('▲', 'V'),
+        _ => (
+            ['○', '●', '△', '▲', '□', '■', '◇', '◆'][at % 8],
+            ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'][at % 8],
+        ),
+    };
+    if style.ascii { letter } else { shape }
+}
+
+fn color_of(baseline: &str, at: usize) -> &'static str {
+    match baseline {
+        "SR" => "32",
+        "RR" => "36",
+        "SW" => "33",
+        "RW" => "31",
+        _ => ["32", "36", "33", "31", "35", "34"][at % 6],
+    }
+}
+
+fn section_text(section: &Section, style: Style, out: &mut String) {
+    heading(&section.title, style, out);
+    let values = values_of(&section.series);
+    let measured: Vec<f64> = means(&section.series).collect();
+    if !measured.is_empty() {
+        let legend: Vec<_> = section
+            .series
+            .iter()
+            .enumerate()
+            .map(|(at, s)| {
+                let sign = glyph_of(&s.baseline, at, style).to_string();
+                format!("{} {}", paint(&sign, color_of(&s.baseline, at), style), s.baseline)
+            })
+            .collect();
+        line(out, &format!("{:MARGIN$}{}", "", legend.join("   ")));
+        curve(section, &values, &measured, style, out);
+        out.push('\n');
+        table(section, &values, measured, style, out);
+    }
+    for skipped in &section.skipped {
+        wrap(&format!("left out: {skipped}"), "  ", style, out, str::to_string);
+    }
+}
+
+fn means(series: &[Series]) -> impl Iterator<Item = f64> {
+    series.iter().flat_map(|s| &s.points).filter_map(|p| p.mean_ns).filter(|ns| *ns > 0.0)
+}
+
+/// All values of a section in ascending order, with their labels.
+fn values_of(series: &[Series]) -> Vec<(i64, &str)> {
+    let mut values: Vec<(i64, &str)> = Vec::new();
+    for point in series.iter().flat_map(|s| &s.points) {
+        if !values.iter().any(|(value, _)| *value == point.value) {
+            values.push((point.value, &point.label));
+        }
+    }
+    values.sort_by_key(|(value, _)| *value);
+    values
+}
+
+fn point_at(series: &Series, value: i64) -> Option<&CurvePoint> {
+    series.points.iter().find(|p| p.value == value)
+}
+
+/// All of 1, 2 and 5 times a power of ten from below `low` to above `high`.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let decade = low.max(1.0).log10().floor() as i32;
+    let all = (decade..=decade + 20).flat_map(|d| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(d)));
+    let mut ticks: Vec<f64> = Vec::new();
+    for tick in all {
+        if tick <= low * 1.000_001 {
+            ticks.clear();
+        }
+        ticks.push(tick);
+        if tick >= high && ticks.len() > 1 {
+            break;
+        }
+    }
+    ticks
+}
+
+/// The curves of a section on a grid.
+fn curve(section: &Section, values: &[(i64, &str)], measured: &[f64], style: Style, out: &mut String) {
+    let (low, high) = measured.iter().fold((f64::MAX, 0f64), |(a, b), ns| (a.min(*ns), b.max(*ns)));
+    let ticks = ticks(low, high);
+    let (bottom, top) = (ticks[0], ticks[ticks.len() - 1]);
+    let row_of = |ns: f64| {
+        let up = (ns / bottom).ln() / (top / bottom).ln() * (ROWS - 1) as f64;
+        ROWS - 1 - (up.round().max(0.0) as usize).min(ROWS - 1)
+    };
+    let slot = ((style.width - MARGIN) / values.len().max(1)).clamp(1, 10);
+    let mut grid = vec![vec![(' ', ""); slot * values.len()]; ROWS];
+    let curves = section.series.len();
+    for (at, series) in section.series.iter().enumerate() {
+        let sign = (glyph_of(&series.baseline, at, style), color_of(&series.baseline, at));
+        for (place, (value, _)) in values.iter().enumerate() {
+            let Some(mean) = point_at(series, *value).and_then(|p| p.mean_ns).filter(|ns| *ns > 0.0) else {
+                continue;
+            };
+            let within = if slot > curves { (slot - curves) / 2 + at } else { slot / 2 };
+            let cell = &mut grid[row_of(mean)][place * slot + within];
+            *cell = if cell.0 == ' ' { sign } else { ('*', "") };
+        }
+    }
+    let mut labels = vec![None; ROWS];
+    // The ends first, then what fits between.
+    for tick in [top, bottom].iter().chain(&ticks) {
+        labels[row_of(*tick)].get_or_insert(*tick);
+    }
+    let (mark, bar, corner, dash) =
+        if style.ascii { ('+', '|', '+', '-') } else { ('┤', '│', '└', '─') };
+    for (row, label) in grid.iter().zip(labels) {
+        let text = label.map_or_else(String::new, |ns| Nanos(ns as u64).to_string());
+        let axis = if label.is_some() { mark } else { bar };
+        let mut cells = String::new();
+        for (sign, color) in row {
+            match color.is_empty() {
+                true => cells.push(*sign),
+                false => cells.push_str(&paint(&sign.to_string(), color, style)),
+            }
+        }
+        line(out, &format!("{text:>7} {axis}{cells}"));
+    }
+    let base: String = std::iter::repeat_n(dash, slot * values.len()).collect();
+    line(out, &format!("{:7} {corner}{base}", ""));
+    line(out, &format!("{:MARGIN$}{}", "", axis_labels(values, slot)));
+    let name = &section.parameter;
+    line(out, &format!("{:MARGIN$}{name:^width$}", "", width = slot * values.len()));
+}
+
+/// Labels centred under their slots; where they are too wide, every n-th.
+fn axis_labels(values: &[(i64, &str)], slot: usize) -> String {
+    let short = |label: &str| label.replace(' ', "");
+    let widest = values.iter().map(|(_, label)| short(label).chars().count()).max().unwrap_or(1);
+    let every = (widest + 1).div_ceil(slot).max(1);
+    let mut text = String::new();
+    for (place, (_, label)) in values.iter().enumerate().step_by(every) {
+        let label = short(label);
+        let centre = place * slot + slot / 2;
+        let start = centre.saturating_sub(label.chars().count() / 2);
+        let pad = start.saturating_sub(text.chars().count());
+        // Always a blank between two labels.
+        let pad = if text.is_empty() { pad } else { pad.max(1) };
+        let _ = write!(text, "{:pad$}{label}", "");
+    }
+    text
+}
+
+/// The means as a table, values down and baselines across; with the span over
+/// repeats where there are several and room for it.
+fn table(section: &Section, values: &[(i64, &str)], measured: Vec<f64>, style: Style, out: &mut String) {
+    let (unit, scale) = common_unit(measured);
+    let first = values.iter().map(|(_, label)| label.chars().count()).chain([section.parameter.len()]).max();
+    let first = first.unwrap_or(0).max(6);
+    let repeated = section.series.iter().flat_map(|s| &s.points).any(|p| p.runs.len() > 1);
+    let room = style.width - first - 2;
+    let spans = repeated && section.series.len() * 22 <= room;
+    let column = if spans { 22.min(room / section.series.len().max(1)) } else { 10 };
+    for some in section.series.chunks((room / column).max(1)) {
+        let names: String = some.iter().map(|s| format!("{:>column$}", s.baseline)).collect();
+        line(out, &format!("  {:<first$}{names}", section.parameter));
+        for (value, label) in values {
+            let cells: String = some
+                .iter()
+                .map(|s| format!("{:>column$}", cell(point_at(s, *value), scale, spans)))
+                .collect();
+            line(out, &format!("  {label:>first$}{cells}"));
+        }
+    }
+    let note = if spans { ", with the smallest and largest mean of the repeats" } else { "" };
+    wrap(&format!("Mean response time in {unit}{note}."), "  ", style, out, |t| paint(t, "2", style));
+}
+
+fn cell(point: Option<&CurvePoint>, scale: f64, span: bool) -> String {
+    let Some(point) = point else { return "-".into() };
+    let mean = in_unit(point.mean_ns, scale);
+    match (point.min_ns, point.max_ns) {
+        (Some(min), Some(max)) if span && point.runs.len() > 1 => {
+            format!("{mean} ({}..{})", three(min / scale), three(max / scale))
+        }
+        _ => mean,
+    }
+}

@@ -1,0 +1,279 @@
+//! One report as plain data: what the terminal, HTML and JSON all show.
+//!
+//! Method: [`build`] sorts the rows of a store into the four baselines and the
+//! nine micro-benchmarks; a point's mean is the mean of its repeats' means over
+//! their running phases, and its span the smallest and largest of these.
+//! Nothing is measured or read from records here.
+//!
+//! Source: paper 000/001, sections 3.2 and 4 (baselines, micro-benchmarks).
+
+use crate::contents::{RunRow, StoreContents};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uflip_measure::run::{Point, Purpose, RtStats};
+
+/// The nine micro-benchmarks in the papers' order, with what each varies.
+pub const MICRO_BENCHMARKS: [(&str, &str); 9] = [
+    ("granularity", "Granularity: response time by the size of the IOs"),
+    ("alignment", "Alignment: IOs shifted off their size's grid"),
+    ("locality", "Locality: IOs within a smaller and smaller target space"),
+    ("partitioning", "Partitioning: sequential IOs spread over partitions"),
+    ("order", "Order: steps forward, backward and in place"),
+    ("parallelism", "Parallelism: several streams at once"),
+    ("mix", "Mix: two baselines interleaved"),
+    ("pause", "Pause: idle time after each IO"),
+    ("bursts", "Bursts: idle time after groups of IOs"),
+];
+
+/// The baselines in the papers' order.
+pub const BASELINES: [&str; 4] = ["SR", "RR", "SW", "RW"];
+
+/// One report. Times in nanoseconds; what was not measured is `None`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// The target in one line.
+    pub target: String,
+    /// The machine in one line.
+    pub host: Option<String>,
+    /// What measuring costs, in one line.
+    pub overhead: Option<String>,
+    /// Program and version.
+    pub tool: String,
+    /// When the store was made, UTC.
+    pub created: String,
+    /// The seed.
+    pub seed: u64,
+    /// Runs kept.
+    pub runs: usize,
+    /// What speaks against the results, as sentences.
+    pub soundness: Vec<String>,
+    /// The baselines' own runs and single patterns.
+    pub baselines: Vec<BaselineRow>,
+    /// The micro-benchmarks that were run, in the papers' order.
+    pub sections: Vec<Section>,
+    /// Where things are: what, path.
+    pub files: Vec<(String, String)>,
+}
+
+/// One run of a baseline, over its running phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BaselineRow {
+    /// `SR`, `RR`, `SW`, `RW` or a mix.
+    pub baseline: String,
+    /// Which repetition, from 0.
+    pub repeat: u32,
+    /// The run behind the figures.
+    pub run: u32,
+    /// The pattern's text.
+    pub pattern: String,
+    /// The figures.
+    pub stats: RtStats,
+}
+
+/// One micro-benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Section {
+    /// Its name: `granularity`, …
+    pub micro_benchmark: String,
+    /// Its name and what it shows, for a heading.
+    pub title: String,
+    /// The varying parameter: `IOSize`, …
+    pub parameter: String,
+    /// A curve for each baseline.
+    pub series: Vec<Series>,
+    /// Values that were left out, each with its reason.
+    pub skipped: Vec<String>,
+}
+
+/// One curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// `SR`, `RR`, `SW`, `RW` or a mix's `SR/RW`.
+    pub baseline: String,
+    /// In ascending order of value.
+    pub points: Vec<CurvePoint>,
+}
+
+/// One value of the varying parameter on one curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// The value: bytes, a count or nanoseconds.
+    pub value: i64,
+    /// The value as a person reads it.
+    pub label: String,
+    /// Mean over the repeats.
+    pub mean_ns: Option<f64>,
+    /// The smallest repeat's mean.
+    pub min_ns: Option<f64>,
+    /// The largest repeat's mean.
+    pub max_ns: Option<f64>,
+    /// The runs behind it.
+    pub runs: Vec<u32>,
+}
+
+/// Sorts a store's contents into a report.
+///
+/// The plan may have an array `skipped` of texts or of objects with
+/// `micro_benchmark`, `label` and `reason`; `target`, `host` and `overhead` of
+/// the manifest may be texts, objects with a text `summary`, or plain objects.
+pub fn build(contents: &StoreContents) -> View {
+    let manifest = &contents.manifest;
+    let baselines =
+        contents.runs.iter().filter(|r| matches!(r.spec.purpose, Purpose::Baseline | Purpose::Single));
+    let mut baselines: Vec<_> = baselines.map(baseline_row).collect();
+    baselines.sort_by_key(|row| (rank(&row.baseline), row.repeat, row.run));
+    let dir = contents.dir.display();
+    let file = |what: &str, name: &str| (what.to_string(), format!("{dir}/{name}"));
+    View {
+        target: one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
+        host: one_line(&manifest.host),
+        overhead: one_line(&manifest.overhead),
+        tool: format!("{} {}", manifest.tool, manifest.tool_version),
+        created: manifest.created.clone(),
+        seed: manifest.seed,
+        runs: contents.runs.len(),
+        soundness: soundness(&contents.runs),
+        baselines,
+        sections: sections(contents),
+        files: vec![file("runs", "runs.ndjson"), file("records", "ios/*.parquet"), file("plan", "plan.json")],
+    }
+}
+
+/// Place of a baseline in the papers' order; mixes after, by their halves.
+fn rank(baseline: &str) -> (usize, usize) {
+    let place = |name: &str| BASELINES.iter().position(|b| *b == name).unwrap_or(BASELINES.len());
+    match baseline.split_once('/') {
+        None => (place(baseline), 0),
+        Some((first, second)) => (BASELINES.len() + 1 + place(first), place(second)),
+    }
+}
+
+fn baseline_row(row: &RunRow) -> BaselineRow {
+    BaselineRow {
+        baseline: row.spec.baseline.clone(),
+        repeat: row.spec.repeat,
+        run: row.spec.id,
+        pattern: row.spec.pattern.to_string(),
+        stats: row.stats.running.clone(),
+    }
+}
+
+/// A value of the manifest as one line of text; `None` for null and nothing.
+fn one_line(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Object(fields) => {
+            if let Some(Value::String(text)) = fields.get("summary") {
+                return Some(text.clone());
+            }
+            let scalar = |(name, value): (&String, &Value)| match value {
+                Value::Null | Value::Array(_) | Value::Object(_) => None,
+                Value::String(text) => Some(format!("{name} {text}")),
+                other => Some(format!("{name} {other}")),
+            };
+            let text = fields.iter().filter_map(scalar).collect::<Vec<_>>().join(", ");
+            (!text.is_empty()).then_some(text)
+        }
+        other => Some(other.to_string()),
+    }
+}
+
+/// What the rows themselves tell against the results.
+fn soundness(runs: &[RunRow]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut say = |what: &str, which: Vec<u32>| {
+        if !which.is_empty() {
+            found.push(format!("{what}: {}.", run_list(&which)));
+        }
+    };
+    let of = |test: &dyn Fn(&RunRow) -> bool| runs.iter().filter(|r| test(r)).map(|r| r.spec.id).collect();
+    say("Recording kept IOs waiting, so some pauses are longer than planned", of(&|r| r.stalls > 0));
+    say("A time limit ended the run before all its IOs were done", of(&|r| r.outcome.end.time_limit_hit));
+    say("No IO is left in the running phase, so there are no figures", of(&|r| r.stats.running.n == 0));
+    found
+}
+
+/// `run 5`, `runs 5, 7`, `runs 5, 7, 9 and 12 more`.
+fn run_list(ids: &[u32]) -> String {
+    let shown: Vec<_> = ids.iter().take(5).map(u32::to_string).collect();
+    let more = ids.len().saturating_sub(5);
+    let plural = if ids.len() == 1 { "" } else { "s" };
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("run{plural} {}{rest}", shown.join(", "))
+}
+
+fn sections(contents: &StoreContents) -> Vec<Section> {
+    let mut names: Vec<&str> = MICRO_BENCHMARKS.iter().map(|(name, _)| *name).collect();
+    for row in &contents.runs {
+        if let Some(point) = &row.spec.point
+            && !names.contains(&point.micro_benchmark.as_str())
+        {
+            names.push(&point.micro_benchmark);
+        }
+    }
+    names.into_iter().filter_map(|name| section(contents, name)).collect()
+}
+
+fn section(contents: &StoreContents, name: &str) -> Option<Section> {
+    let here = |point: &&Point| point.micro_benchmark == name;
+    let points: Vec<(&RunRow, &Point)> = contents
+        .runs
+        .iter()
+        .filter_map(|row| row.spec.point.as_ref().filter(here).map(|point| (row, point)))
+        .collect();
+    let skipped = skipped(&contents.plan, name);
+    if points.is_empty() && skipped.is_empty() {
+        return None;
+    }
+    let mut series: Vec<Series> = Vec::new();
+    for (row, point) in &points {
+        let at = series.iter().position(|s| s.baseline == row.spec.baseline).unwrap_or_else(|| {
+            series.push(Series { baseline: row.spec.baseline.clone(), points: Vec::new() });
+            series.len() - 1
+        });
+        add_run(&mut series[at].points, row, point);
+    }
+    series.sort_by_key(|s| rank(&s.baseline));
+    series.iter_mut().for_each(|s| s.points.sort_by_key(|p| p.value));
+    let title = MICRO_BENCHMARKS.iter().find(|(known, _)| *known == name).map_or(name, |(_, title)| title);
+    Some(Section {
+        micro_benchmark: name.into(),
+        title: title.into(),
+        parameter: points.first().map(|(_, point)| point.parameter.clone()).unwrap_or_default(),
+        series,
+        skipped,
+    })
+}
+
+fn add_run(points: &mut Vec<CurvePoint>, row: &RunRow, point: &Point) {
+    let at = points.iter().position(|p| p.value == point.value).unwrap_or_else(|| {
+        let (value, label) = (point.value, point.label.clone());
+        points.push(CurvePoint { value, label, mean_ns: None, min_ns: None, max_ns: None, runs: Vec::new() });
+        points.len() - 1
+    });
+    let point = &mut points[at];
+    if let Some(mean) = row.stats.running.mean_ns {
+        // A run without a running phase says nothing of the mean.
+        let before = point.runs.len() as f64;
+        point.mean_ns = Some(point.mean_ns.map_or(mean, |m| (m * before + mean) / (before + 1.0)));
+        point.min_ns = Some(point.min_ns.map_or(mean, |m| m.min(mean)));
+        point.max_ns = Some(point.max_ns.map_or(mean, |m| m.max(mean)));
+        point.runs.push(row.spec.id);
+    }
+}
+
+fn skipped(plan: &Value, name: &str) -> Vec<String> {
+    let Some(list) = plan.get("skipped").and_then(Value::as_array) else { return Vec::new() };
+    let text = |value: &Value| match value {
+        Value::String(text) => text.starts_with(name).then(|| text.clone()),
+        Value::Object(fields) if fields.get("micro_benchmark").and_then(Value::as_str) == Some(name) => {
+            let field = |key| fields.get(key).and_then(Value::as_str);
+            let what =
+                [field("baseline"), field("label")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+            Some([what.as_str(), field("reason").unwrap_or("no reason given")].join(": "))
+        }
+        _ => None,
+    };
+    list.iter().filter_map(text).collect()
+}
