@@ -27,7 +27,7 @@ pub use magic::Signature;
 pub use permit::{Refusal, WritePermit, permit};
 
 use crate::identity::sysfs::Node;
-use crate::identity::{self, DevNumber, DeviceFacts, Kind, SysPaths, ioctl};
+use crate::identity::{self, DevNumber, DeviceFacts, SysPaths, ioctl, sysfs};
 use crate::scratch;
 use crate::units::Bytes;
 use std::fs::{File, Metadata, OpenOptions};
@@ -136,7 +136,7 @@ pub struct Obstacle {
 
 impl Obstacle {
     pub(crate) fn absolute(concern: Concern, statement: String) -> Obstacle {
-        Obstacle { concern, absolute: true, statement, tag: None }
+        Obstacle { concern, absolute: true, statement: sysfs::printable(&statement), tag: None }
     }
 
     fn confirmable(concern: Concern, statement: String, tag: &'static str) -> Obstacle {
@@ -607,9 +607,24 @@ pub fn wear_note(bytes: Bytes, capacity: Bytes) -> String {
     )
 }
 
-/// What kind of facts a target of this kind has.
-impl From<TargetKind> for Kind {
-    fn from(kind: TargetKind) -> Kind {
-        if kind == TargetKind::Block { Kind::Block } else { Kind::File }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wear_is_told_as_a_share_and_in_full_writes() {
+        let g = |n: u64| Bytes(n << 30);
+        assert_eq!(
+            wear_note(g(1), g(200)),
+            "writes 1G, 0.50 % of its capacity of 200G (wear: 0.01 full drive writes, before write amplification)"
+        );
+        assert!(wear_note(g(300), g(200)).contains("1.5 times its capacity of 200G"));
+        assert_eq!(wear_note(g(1), Bytes(0)), "writes 1G", "no share of an unknown capacity");
+    }
+
+    #[test]
+    fn what_others_named_cannot_steer_a_terminal() {
+        let obstacle = Obstacle::absolute(Concern::Mounted, "mounted at /a\x1b[2J\n/b".to_string());
+        assert_eq!(obstacle.statement, "mounted at /a?[2J?/b");
     }
 }

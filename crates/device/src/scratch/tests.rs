@@ -137,6 +137,23 @@ fn prepare_replaces_ours_and_only_ours() {
 }
 
 #[test]
+fn one_in_use_or_in_the_making_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let prepare = |size: u64| prepare(&path, Bytes(size), None, &mut |_, _| {}, &Stop::new());
+    let mut others = Vec::new();
+    create(&path, Bytes(2 * M), None, &mut |_, _| others.push(prepare(3 * M)), &Stop::new()).unwrap();
+    assert!(
+        others.len() == 2 && others.iter().all(|other| matches!(other, Err(ScratchError::Exists { .. })))
+    );
+    let user = File::open(&path).unwrap();
+    user.lock().unwrap();
+    assert!(matches!(prepare(3 * M), Err(ScratchError::Exists { .. })));
+    drop(user);
+    assert_eq!(prepare(3 * M).unwrap().size, Bytes(3 * M));
+}
+
+#[test]
 fn a_file_where_the_sidecar_goes_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let sidecar = folder.path().join("s.uflip");
