@@ -27,7 +27,7 @@ pub use magic::Signature;
 pub use permit::{Refusal, WritePermit, permit};
 
 use crate::identity::sysfs::Node;
-use crate::identity::{self, DevNumber, DeviceFacts, Kind, SysPaths, ioctl};
+use crate::identity::{self, DevNumber, DeviceFacts, SysPaths, ioctl, sysfs};
 use crate::scratch;
 use crate::units::Bytes;
 use std::fs::{File, Metadata, OpenOptions};
@@ -117,6 +117,8 @@ pub enum Concern {
     ForeignFile,
     /// A file that serves as a disk or as swap.
     FileInUse,
+    /// It cannot be opened for reading, so its contents cannot be checked.
+    Unreadable,
 }
 
 /// One thing that stands in the way of writing.
@@ -134,7 +136,7 @@ pub struct Obstacle {
 
 impl Obstacle {
     pub(crate) fn absolute(concern: Concern, statement: String) -> Obstacle {
-        Obstacle { concern, absolute: true, statement, tag: None }
+        Obstacle { concern, absolute: true, statement: sysfs::printable(&statement), tag: None }
     }
 
     fn confirmable(concern: Concern, statement: String, tag: &'static str) -> Obstacle {
@@ -300,14 +302,20 @@ fn look_block(
     paths: &SysPaths,
     claim: bool,
 ) -> Result<Examination, SafetyError> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(&path)
-        .map_err(path_error("cannot open to check its contents", &path))?;
-    let inspected = inspect(&path, &file, number, paths)?;
+    let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let inspected = match OpenOptions::new().read(true).custom_flags(flags).open(&path) {
+        Ok(file) => inspect(&path, &file, number, paths)?,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            inspect_closed(&path, &error, number, paths)?
+        }
+        Err(error) => return Err(path_error("cannot open to check its contents", &path)(error)),
+    };
     let Inspection { facts, mut obstacles, mut notes, snapshot } = inspected;
-    if claim && let Some(busy) = claimed_elsewhere(&path)? {
+    let readable = !obstacles.iter().any(|obstacle| obstacle.concern == Concern::Unreadable);
+    if claim
+        && readable
+        && let Some(busy) = claimed_elsewhere(&path)?
+    {
         obstacles.push(busy);
     }
     let node = Node::find(number, paths);
@@ -351,6 +359,45 @@ fn inspect(path: &Path, file: &File, number: DevNumber, paths: &SysPaths) -> Res
         let why = "it has no size; is a medium in it, or a file behind it?".to_string();
         return Err(SafetyError::NotATarget { path: path.to_path_buf(), why });
     }
+    let mut seen = inspect_uses(path, Some(file), number, paths)?;
+    if ioctl::read_only(file).map_err(path_error("cannot learn whether writes are taken by", path))? {
+        seen.obstacles.push(Obstacle::absolute(Concern::ReadOnly, "read-only".to_string()));
+    }
+    let ends =
+        magic::Ends::read(file, size).map_err(path_error("cannot read the first and last bytes of", path))?;
+    let found = magic::signatures(&ends);
+    for s in &found {
+        let statement = format!("holds {} (at byte {})", s.what, s.offset);
+        seen.obstacles.push(Obstacle::confirmable(Concern::Signature, statement, s.tag));
+    }
+    if let Some(at) = ends.first_content().filter(|_| found.is_empty()) {
+        seen.notes.push(format!("holds something unknown (the first byte that is not zero: {at})"));
+    }
+    seen.snapshot.size = size;
+    seen.snapshot.sequence = ioctl::disk_sequence(file);
+    Ok(seen)
+}
+
+/// What is known of a device that may not be opened: never enough to write.
+fn inspect_closed(
+    path: &Path,
+    error: &io::Error,
+    number: DevNumber,
+    paths: &SysPaths,
+) -> Result<Inspection, SafetyError> {
+    let mut seen = inspect_uses(path, None, number, paths)?;
+    let statement = format!("cannot be opened, so nobody's data can be ruled out: {error}{}", hint(error));
+    seen.obstacles.push(Obstacle::absolute(Concern::Unreadable, statement));
+    Ok(seen)
+}
+
+/// What is known without reading any contents.
+fn inspect_uses(
+    path: &Path,
+    file: Option<&File>,
+    number: DevNumber,
+    paths: &SysPaths,
+) -> Result<Inspection, SafetyError> {
     let Some(node) = Node::find(number, paths) else {
         let why = format!(
             "{} tells nothing of device {number}, so nobody's data can be ruled out",
@@ -358,34 +405,21 @@ fn inspect(path: &Path, file: &File, number: DevNumber, paths: &SysPaths) -> Res
         );
         return Err(SafetyError::NotATarget { path: path.to_path_buf(), why });
     };
-    let facts = identity::block_facts(path, number, Some(file), paths);
-    let mut notes = Vec::new();
+    let facts = identity::block_facts(path, number, file, paths);
     let mut obstacles =
         usage::obstacles(&node, paths).map_err(path_error("cannot learn what is mounted, for", path))?;
-    if ioctl::read_only(file).map_err(path_error("cannot learn whether writes are taken by", path))? {
-        obstacles.push(Obstacle::absolute(Concern::ReadOnly, "read-only".to_string()));
-    }
-    let ends =
-        magic::Ends::read(file, size).map_err(path_error("cannot read the first and last bytes of", path))?;
-    let found = magic::signatures(&ends);
-    for s in &found {
-        let statement = format!("holds {} (at byte {})", s.what, s.offset);
-        obstacles.push(Obstacle::confirmable(Concern::Signature, statement, s.tag));
-    }
     let partitions: Vec<String> = node.partitions().iter().map(Node::name).collect();
     if !partitions.is_empty() {
         let statement = format!("has the partitions {}", partitions.join(", "));
         obstacles.push(Obstacle::confirmable(Concern::Partitions, statement, "partitions"));
     }
-    if let Some(at) = ends.first_content().filter(|_| found.is_empty()) {
-        notes.push(format!("holds something unknown (the first byte that is not zero: {at})"));
-    }
+    let mut notes = Vec::new();
     if !usage::root_is_known(paths) {
         notes.push("the disk of the root file system cannot be told on this system".to_string());
     }
-    let sequence = ioctl::disk_sequence(file);
-    let snapshot =
-        Snapshot { number: Some(number), inode: None, size, sequence, serial: facts.serial.clone() };
+    let size = facts.size_bytes.map_or(0, |size| size.0);
+    let serial = facts.serial.clone();
+    let snapshot = Snapshot { number: Some(number), inode: None, size, sequence: None, serial };
     Ok(Inspection { facts, obstacles, notes, snapshot })
 }
 
@@ -573,9 +607,24 @@ pub fn wear_note(bytes: Bytes, capacity: Bytes) -> String {
     )
 }
 
-/// What kind of facts a target of this kind has.
-impl From<TargetKind> for Kind {
-    fn from(kind: TargetKind) -> Kind {
-        if kind == TargetKind::Block { Kind::Block } else { Kind::File }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wear_is_told_as_a_share_and_in_full_writes() {
+        let g = |n: u64| Bytes(n << 30);
+        assert_eq!(
+            wear_note(g(1), g(200)),
+            "writes 1G, 0.50 % of its capacity of 200G (wear: 0.01 full drive writes, before write amplification)"
+        );
+        assert!(wear_note(g(300), g(200)).contains("1.5 times its capacity of 200G"));
+        assert_eq!(wear_note(g(1), Bytes(0)), "writes 1G", "no share of an unknown capacity");
+    }
+
+    #[test]
+    fn what_others_named_cannot_steer_a_terminal() {
+        let obstacle = Obstacle::absolute(Concern::Mounted, "mounted at /a\x1b[2J\n/b".to_string());
+        assert_eq!(obstacle.statement, "mounted at /a?[2J?/b");
     }
 }

@@ -215,15 +215,27 @@ pub fn create(
 /// Removes a scratch file of ours and its sidecar.
 ///
 /// # Errors
-/// [`ScratchError::Exists`] where it is not ours; then nothing is removed.
+/// [`ScratchError::Exists`] where it is not ours or in use by another uflip;
+/// then nothing is removed.
 pub fn remove(path: &Path) -> Result<(), ScratchError> {
     let meta = path.symlink_metadata().map_err(path_error("cannot look at", path))?;
     if !meta.is_file() || !sidecar::read(path).is_some_and(|found| found.names(&meta)) {
         return Err(exists(path));
     }
+    lock(&File::open(path).map_err(path_error("cannot open", path))?, path)?;
     std::fs::remove_file(path).map_err(path_error("cannot remove", path))?;
     let sidecar = sidecar::path_of(path);
     std::fs::remove_file(&sidecar).map_err(path_error("cannot remove", &sidecar))
+}
+
+/// Keeps other uflips away while `file` is open, and notices one that measures
+/// on it or makes it. File systems without locks are taken as they are.
+fn lock(file: &File, path: &Path) -> Result<(), ScratchError> {
+    if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+        let why = "another uflip uses it; wait for it or name another file".to_string();
+        return Err(ScratchError::Exists { path: path.to_path_buf(), why });
+    }
+    Ok(())
 }
 
 /// A file in the making; removed with its sidecar unless kept.
@@ -247,7 +259,11 @@ impl Partial {
         }
         let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         match made {
-            Ok(file) => Ok(Partial { path: path.to_path_buf(), file, kept: false }),
+            Ok(file) => {
+                let partial = Partial { path: path.to_path_buf(), file, kept: false };
+                lock(&partial.file, path)?;
+                Ok(partial)
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
             Err(error) => Err(path_error("cannot make", path)(error)),
         }

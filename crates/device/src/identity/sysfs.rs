@@ -8,15 +8,21 @@ use std::path::{Path, PathBuf};
 /// The longest text taken from a device about itself, in characters.
 const LONGEST: usize = 200;
 
-/// Trims `text` and replaces what a terminal or a table could stumble on.
-/// `None` where nothing is left.
-pub(crate) fn clean(text: &str) -> Option<String> {
+/// `text` with what could steer a terminal or upset a table replaced by `?`:
+/// control characters and those that change the direction of writing.
+pub(crate) fn printable(text: &str) -> String {
     let hostile = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
+    text.chars().map(|c| if hostile(c) { '?' } else { c }).collect()
+}
+
+/// Trims `text`, cuts it to a sensible length and makes it [`printable`].
+/// `None` where nothing is left.
+pub(crate) fn clean(text: &str) -> Option<String> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-    let text: String = text.chars().take(LONGEST).map(|c| if hostile(c) { '?' } else { c }).collect();
+    let text: String = printable(text).chars().take(LONGEST).collect();
     (!text.is_empty()).then_some(text)
 }
 

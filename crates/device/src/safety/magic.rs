@@ -251,3 +251,7 @@ fn mbr(ends: &Ends) -> Option<Signature> {
     }
     (used > 0).then_some(Signature { tag: "dos", what: "an MBR partition table", offset: 0 })
 }
+
+#[cfg(test)]
+#[path = "magic_tests.rs"]
+mod tests;

@@ -31,8 +31,10 @@ pub(crate) fn obstacles(node: &Node, paths: &SysPaths) -> std::io::Result<Vec<Ob
     for part in &overlapping {
         let on = if part.number == node.number {
             String::new()
+        } else if part.is_partition() {
+            format!("its partition {} is ", part.name())
         } else {
-            format!("its overlap {} is ", part.name())
+            format!("its disk {} is ", part.name())
         };
         mounted(part, &mounts, &on, &mut found);
         held(part, paths, &on, &mut found);
