@@ -17,7 +17,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use serde_json::Value;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use uflip_device::IoRecord;
 
@@ -241,7 +241,19 @@ pub fn records(
     out: &mut (dyn Write + Send),
 ) -> Result<(), StoreError> {
     let rows = chosen(contents, ids)?;
-    let paths = rows.iter().map(|row| contents.dir.join(&row.records.file));
+    record_files(rows.iter().map(|row| contents.dir.join(&row.records.file)), format, out)
+}
+
+/// Writes the records of these record files, one after another.
+///
+/// # Errors
+/// [`StoreError::Damaged`] and [`StoreError::Path`] of a file,
+/// [`StoreError::Output`].
+pub fn record_files(
+    paths: impl IntoIterator<Item = PathBuf>,
+    format: Format,
+    out: &mut (dyn Write + Send),
+) -> Result<(), StoreError> {
     if format == Format::Parquet {
         let mut writer = RecordWriter::new(out, Path::new("the export"), RecordScratch::new()?)?;
         for path in paths {
