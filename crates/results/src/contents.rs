@@ -110,8 +110,9 @@ pub struct RunRow {
     /// Where every IO of it is.
     pub records: RecordFile,
     /// How often a timed loop had to wait for memory for its records; anything
-    /// but 0 means that recording disturbed the run.
-    pub stalls: u64,
+    /// but 0 means that recording disturbed the run. `None` in virtual time,
+    /// which nothing disturbs.
+    pub stalls: Option<u64>,
 }
 
 /// A store as read.

@@ -1,6 +1,6 @@
 //! Runs and records for other programs: CSV, JSON and Parquet.
 //!
-//! The table of runs has one row a run and flat columns ([`RUN_COLUMNS`]);
+//! The table of runs has one row a run and flat columns ([`run_columns`]);
 //! statistics are of the running phase, those with `all_` of all IOs. Records
 //! have the columns of the record files. Nothing measured is an empty field in
 //! CSV and null elsewhere.

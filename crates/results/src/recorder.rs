@@ -99,6 +99,9 @@ struct State {
     chunk_records: usize,
     waiting: usize,
     stalls: u64,
+    /// True once the reserve ran low in this run. Decided by the loops alone,
+    /// so that in virtual time the order of rows does not depend on threads.
+    ran_low: bool,
     closing: bool,
     /// True while a chunk is out of the queue and being encoded.
     encoding: bool,
@@ -222,6 +225,7 @@ impl Reserve {
             chunk_records: MIN_CHUNK_RECORDS,
             waiting: 0,
             stalls: 0,
+            ran_low: false,
             closing: false,
             encoding: false,
             run: None,
@@ -245,6 +249,7 @@ impl Reserve {
         let scratch = state.scratch.take();
         state.run = Some(RunFile { shape, stats, writer: None, scratch, ios: 0 });
         state.stalls = 0;
+        state.ran_low = false;
         state.failed = None;
         if long {
             self.start_writer(&mut state);
@@ -294,7 +299,7 @@ impl Reserve {
     pub fn finish(&self) -> Result<Finished, StoreError> {
         self.stop_writer();
         let mut state = self.0.lock();
-        if state.run.as_ref().is_some_and(|run| run.ios == 0) {
+        if !state.ran_low {
             // Streams finish in any order; the file has them in theirs.
             state.full.make_contiguous().sort_by_key(|chunk| chunk.first().map(IoRecord::stream));
         }
@@ -357,6 +362,7 @@ impl Reserve {
                 return state.allocate(MIN_CHUNK_RECORDS);
             }
             stalled = true;
+            state.ran_low = true;
             self.start_writer(&mut state);
             state.waiting += 1;
             self.0.work.notify_one();
@@ -381,6 +387,7 @@ impl Recorder for Reserve {
         let mut state = self.0.lock();
         state.full.push_back(full);
         if state.pressed() {
+            state.ran_low = true;
             self.start_writer(&mut state);
             self.0.work.notify_one();
         }
@@ -396,6 +403,7 @@ impl Recorder for Reserve {
         } else {
             state.full.push_back(last);
             if state.pressed() {
+                state.ran_low = true;
                 self.0.work.notify_one();
             }
         }

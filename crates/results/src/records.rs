@@ -2,7 +2,7 @@
 //! (pyarrow) and polars.
 //!
 //! Method: the file's frame (page headers, footer) is the `parquet` crate's;
-//! the pages inside are encoded here ([`crate::encode`]), which costs less and
+//! the pages inside are encoded here (`encode.rs`), which costs less and
 //! lets every row group choose its own encoding. A row group is 131,072 rows.
 //! Columns, types and encodings are described in `docs/format.md`.
 

@@ -219,7 +219,7 @@ impl Store {
             outcome: outcome.clone(),
             stats: done.stats,
             records: RecordFile { file: name, bytes },
-            stalls: done.stalls,
+            stalls: outcome.started_unix_ns.map(|_| done.stalls),
         };
         let mut line = serde_json::to_vec(&row)
             .map_err(|e| StoreError::Refused(format!("run {} cannot be told as JSON: {e}", run.id)))?;

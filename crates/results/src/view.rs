@@ -188,7 +188,10 @@ fn soundness(runs: &[RunRow]) -> Vec<String> {
         }
     };
     let of = |test: &dyn Fn(&RunRow) -> bool| runs.iter().filter(|r| test(r)).map(|r| r.spec.id).collect();
-    say("Recording kept IOs waiting, so some pauses are longer than planned", of(&|r| r.stalls > 0));
+    say(
+        "Recording kept IOs waiting, so some pauses are longer than planned",
+        of(&|r| r.stalls.is_some_and(|n| n > 0)),
+    );
     say("A time limit ended the run before all its IOs were done", of(&|r| r.outcome.end.time_limit_hit));
     say("No IO is left in the running phase, so there are no figures", of(&|r| r.stats.running.n == 0));
     found

@@ -118,3 +118,35 @@ fn a_writer_that_fails_never_hangs_a_loop_and_fails_the_run() {
     common::feed(&reserve, (0..10).map(|i| record(1, i)));
     assert_eq!(reserve.finish().unwrap().ios, 10);
 }
+
+/// Feeds `streams` from one thread in turns, as virtual time does.
+fn feed_in_turns(reserve: &Reserve, streams: u16, each: u64) {
+    let mut chunks: Vec<_> = (0..streams).map(|_| reserve.fresh()).collect();
+    for i in 0..each {
+        for (stream, chunk) in chunks.iter_mut().enumerate() {
+            if chunk.len() == chunk.capacity() {
+                *chunk = reserve.exchange(std::mem::take(chunk));
+            }
+            let io = Io { wait: Nanos(0), offset: Bytes(i * 512), size: 512, mode: Mode::Write, pattern: 0 };
+            chunk.push(IoRecord::new(&io, stream as u16, Nanos(i * 10), Nanos(i % 97)));
+        }
+    }
+    chunks.into_iter().rev().for_each(|chunk| reserve.finish_stream(chunk));
+}
+
+#[test]
+fn in_virtual_time_the_same_run_gives_the_same_file_however_threads_are_scheduled() {
+    for (streams, each) in [(4, 100_000), (4, 2_000), (1, 200_000), (3, 9_000)] {
+        let files: Vec<_> = (0..4)
+            .map(|_| {
+                let dir = tempfile::tempdir().unwrap();
+                let reserve = Reserve::new(Bytes(1 << 20));
+                reserve.begin(shape(dir.path(), each, u64::from(streams)));
+                feed_in_turns(&reserve, streams, each);
+                reserve.finish().unwrap();
+                std::fs::read(dir.path().join("r.tmp")).unwrap()
+            })
+            .collect();
+        assert!(files.iter().all(|file| *file == files[0]), "{streams} streams of {each}");
+    }
+}

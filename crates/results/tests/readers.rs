@@ -1,22 +1,24 @@
-//! Other tools read a store as it is: DuckDB through Python, where it is
-//! installed; skipped visibly where it is not.
+//! Other tools read a store as it is: DuckDB, pyarrow, pandas and polars, those
+//! of them that python3 has; skipped visibly where it has not.
 
 mod common;
 
 use common::{manifest, plan, run_once, spec};
 use std::path::Path;
 use std::process::Command;
+use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
+use uflip_results::records::{RecordScratch, RecordWriter};
 use uflip_results::{Format, Store, export};
 
-/// Runs a Python script with `dir` as its argument; `None` without DuckDB.
-fn python(script: &str, dir: &Path) -> Option<String> {
-    let there = Command::new("python3").args(["-c", "import duckdb"]).output();
+/// Runs a Python script with `dir` as its argument; `None` without `module`.
+fn python(module: &str, script: &str, dir: &Path) -> Option<String> {
+    let there = Command::new("python3").args(["-c", &format!("import {module}")]).output();
     if !there.is_ok_and(|o| o.status.success()) {
-        eprintln!("SKIPPED: python3 with duckdb is not installed; what other tools read is not checked");
+        eprintln!("SKIPPED: python3 with {module} is not installed; what it reads is not checked");
         return None;
     }
     let out = Command::new("python3").arg("-c").arg(script).arg(dir).output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success(), "{module}: {}", String::from_utf8_lossy(&out.stderr));
     Some(String::from_utf8(out.stdout).unwrap())
 }
 
@@ -53,7 +55,7 @@ fn duckdb_reads_a_store_and_its_exports() {
         export::runs(&contents, format, &mut file(&format!("runs.{end}"))).unwrap();
         export::records(&contents, Some(&[0, 1]), format, &mut file(&format!("ios.{end}"))).unwrap();
     }
-    let Some(text) = python(SCRIPT, out) else { return };
+    let Some(text) = python("duckdb", SCRIPT, out) else { return };
     let all =
         || sizes.iter().enumerate().flat_map(|(id, n)| (0..*n).map(move |i| common::record(id as u32, i)));
     let n: u64 = sizes.iter().sum();
@@ -85,13 +87,20 @@ fn duckdb_reads_a_store_and_its_exports() {
     );
 }
 
+/// Each prints all rows of `r.parquet`, columns in order, blanks between.
+const READERS: [(&str, &str); 4] = [
+    ("duckdb", "rows = duckdb.sql(f\"select * from '{path}'\").fetchall()"),
+    ("pyarrow.parquet", "rows = zip(*[c.to_pylist() for c in pyarrow.parquet.read_table(path).columns])"),
+    ("pandas", "rows = pandas.read_parquet(path).itertuples(index=False, name=None)"),
+    ("polars", "rows = polars.read_parquet(path).iter_rows()"),
+];
+
 #[test]
-fn duckdb_reads_mixed_columns() {
-    // Streams, patterns, sizes and modes that change from row to row.
-    use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
-    use uflip_results::records::{RecordScratch, RecordWriter};
+fn every_reader_sees_every_row() {
+    // Streams, patterns, sizes and modes that change from row to row; more
+    // than one row group.
     let dir = tempfile::tempdir().unwrap();
-    let records: Vec<_> = (0..5000u64)
+    let records: Vec<_> = (0..140_000u64)
         .map(|i| {
             let mode = [Mode::Read, Mode::Write, Mode::Trim][(i % 7 % 3) as usize];
             let size = if i % 50 < 20 { 512 } else { 512 + (i as u32 * 37 % 900) * 512 };
@@ -104,21 +113,33 @@ fn duckdb_reads_mixed_columns() {
         RecordWriter::new(Vec::new(), Path::new("memory"), RecordScratch::new().unwrap()).unwrap();
     writer.push(4, &records).unwrap();
     std::fs::write(dir.path().join("r.parquet"), writer.finish().unwrap().0).unwrap();
-    let script = r#"
-import duckdb, sys
-for row in duckdb.sql("select run, stream, pattern, submit_ns, response_ns, \"offset\", size, mode from '%s/r.parquet'" % sys.argv[1]).fetchall():
-    print(*row)
-"#;
-    let Some(text) = python(script, dir.path()) else { return };
-    let wanted = records.iter().map(|r| {
-        let (submit, response, offset) = (r.submit().0, r.response().0, r.offset().0);
-        format!(
-            "4 {} {} {submit} {response} {offset} {} {}",
-            r.stream(),
-            r.pattern(),
-            r.size(),
-            r.mode().name()
-        )
-    });
-    assert!(text.lines().map(str::to_string).eq(wanted), "DuckDB reads other rows");
+    for (module, read) in READERS {
+        let script = format!(
+            "import sys, {module}\npath = sys.argv[1] + '/r.parquet'\n{read}\n\
+             sys.stdout.write(''.join(' '.join(map(str, row)) + '\\n' for row in rows))"
+        );
+        let Some(text) = python(module, &script, dir.path()) else { continue };
+        let wanted = records.iter().map(|r| {
+            let (submit, response, offset) = (r.submit().0, r.response().0, r.offset().0);
+            let (stream, pattern, size, mode) = (r.stream(), r.pattern(), r.size(), r.mode().name());
+            format!("4 {stream} {pattern} {submit} {response} {offset} {size} {mode}")
+        });
+        assert!(text.lines().map(str::to_string).eq(wanted), "{module} reads other rows");
+    }
+}
+
+#[test]
+fn the_queries_of_the_documentation_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), &manifest(), &plan()).unwrap();
+    (0..2).for_each(|id| run_once(&mut store, id, 300).unwrap());
+    let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/format.md")).unwrap();
+    let sql = docs.split("```sql").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let sql = sql.replace("DIR", dir.path().to_str().unwrap());
+    let script = format!(
+        "import duckdb\nfor q in r\"\"\"{sql}\"\"\".split(';'):\n    if q.strip(): print(len(duckdb.sql(q).fetchall()))"
+    );
+    if let Some(text) = python("duckdb", &script, dir.path()) {
+        assert_eq!(text.lines().collect::<Vec<_>>(), ["2", "1", "20"]);
+    }
 }
