@@ -132,11 +132,17 @@ pub fn build(contents: &StoreContents) -> View {
         created: manifest.created.clone(),
         seed: manifest.seed,
         runs: contents.runs.len(),
-        soundness: soundness(&contents.runs),
+        soundness: target_warnings(&manifest.target).chain(soundness(&contents.runs)).collect(),
         baselines,
         sections: sections(contents),
         files: vec![file("runs", "runs.ndjson"), file("records", "ios/*.parquet"), file("plan", "plan.json")],
     }
+}
+
+/// What was known to speak against the target before anything was measured.
+fn target_warnings(target: &Value) -> impl Iterator<Item = String> {
+    let warnings = target.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    warnings.filter_map(Value::as_str).map(str::to_string)
 }
 
 /// Place of a baseline in the papers' order; mixes after, by their halves.

@@ -5,6 +5,7 @@
 
 mod args;
 mod command;
+mod describe;
 mod interrupt;
 mod progress;
 mod target;

@@ -13,7 +13,7 @@ struct Group {
     name: String,
     runs: u64,
     done: u64,
-    began: Option<Instant>,
+    took: Nanos,
     bar: ProgressBar,
 }
 
@@ -55,7 +55,7 @@ impl Display {
             } else {
                 let bar =
                     bars.add(ProgressBar::new(0).with_style(style.clone()).with_prefix(name.to_string()));
-                groups.push(Group { name: name.to_string(), runs: 1, done: 0, began: None, bar });
+                groups.push(Group { name: name.to_string(), runs: 1, done: 0, took: Nanos::ZERO, bar });
             }
         }
         groups.iter().for_each(|g| g.bar.set_length(g.runs));
@@ -68,7 +68,6 @@ impl Display {
     pub fn started(&mut self, spec: &RunSpec) {
         let left = self.time_left();
         let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
-        group.began.get_or_insert_with(Instant::now);
         if self.terminal {
             let last = group.bar.message();
             let mean =
@@ -78,25 +77,25 @@ impl Display {
         }
     }
 
-    /// A run is stored.
-    pub fn finished(&mut self, spec: &RunSpec, stats: &RunStats) {
+    /// A run that took `elapsed` is stored.
+    pub fn finished(&mut self, spec: &RunSpec, stats: &RunStats, elapsed: Nanos) {
         self.measured += 1;
         let left = self.time_left();
         let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
         group.done += 1;
+        group.took = group.took + elapsed;
+        let took = group.took;
         let mean =
             stats.running.mean_ns.map_or("nothing measured".to_string(), |m| Nanos(m as u64).to_string());
         let whole = group.done == group.runs;
         if self.terminal {
             group.bar.set_position(group.done);
             if whole {
-                let took = group.began.map(|b| Nanos::from(b.elapsed()).to_string()).unwrap_or_default();
                 group.bar.finish_with_message(format!("done in {took}"));
             } else {
                 group.bar.set_message(format!("{}  mean {mean}  {left}", what(spec)));
             }
         } else if whole {
-            let took = group.began.map(|b| Nanos::from(b.elapsed()).to_string()).unwrap_or_default();
             eprintln!(
                 "{:>13}: {} runs in {took}, last {} mean {mean}; {left}",
                 group.name,

@@ -5,6 +5,7 @@
 //! scratch file.
 
 use crate::command;
+use crate::describe;
 use crate::interrupt::STOP;
 use crate::progress::round_time;
 use crate::usage;
@@ -33,6 +34,8 @@ pub struct Place {
     pub geometry: Geometry,
     /// What is known of it, for the manifest.
     pub facts: Value,
+    /// The same in one line.
+    pub summary: String,
     /// Whether it turns, where known; tells about how fast to expect it.
     pub rotational: Option<bool>,
     /// A scratch file has to be made first.
@@ -48,6 +51,8 @@ pub struct Opened {
     pub device: Box<dyn Device>,
     /// What is known of it, for the manifest.
     pub facts: Value,
+    /// The same in one line.
+    pub summary: String,
     /// What makes its results less sound, in words.
     pub warnings: Vec<String>,
 }
@@ -75,7 +80,14 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
     if let Some(capacity) = null_capacity(name) {
         let geometry = Geometry { capacity: capacity?, sector: Bytes(512) };
         let facts = json!({ "path": name, "kind": "null" });
-        return Ok(Place { geometry, facts, rotational: Some(false), to_be_made: false, examination: None });
+        return Ok(Place {
+            geometry,
+            facts,
+            summary: format!("{name}: a device that answers at once"),
+            rotational: Some(false),
+            to_be_made: false,
+            examination: None,
+        });
     }
     if name.starts_with("sim:") {
         return Err(usage(format!("{name}: simulated devices are not part of this version yet")));
@@ -91,6 +103,7 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
     Ok(Place {
         geometry: Geometry { capacity, sector },
         facts: serde_json::to_value(facts)?,
+        summary: describe::target(name, facts),
         rotational: facts.rotational.or_else(|| beneath.and_then(|f| f.rotational)),
         to_be_made,
         examination: Some(examination),
@@ -128,7 +141,13 @@ pub fn open(
     let mut place = locate(name, scratch_size)?;
     if place.examination.is_none() {
         let device = Box::new(NullDevice::new(place.geometry.capacity));
-        return Ok(Opened { name: name.to_string(), device, facts: place.facts, warnings: Vec::new() });
+        return Ok(Opened {
+            name: name.to_string(),
+            device,
+            facts: place.facts,
+            summary: place.summary,
+            warnings: Vec::new(),
+        });
     }
     let mut warnings = Vec::new();
     if place.to_be_made {
@@ -143,7 +162,7 @@ pub fn open(
         Access::Write(consents) => writer(safety::permit(examination, consents)?, options)?,
     };
     let device = Box::new(RealDevice::new(name, place.geometry, options, opener)?);
-    Ok(Opened { name: name.to_string(), device, facts: place.facts, warnings })
+    Ok(Opened { name: name.to_string(), device, facts: place.facts, summary: place.summary, warnings })
 }
 
 type Opener = uflip_device::real::Opener;

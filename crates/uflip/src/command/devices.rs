@@ -2,6 +2,7 @@
 
 use crate::args::DevicesArgs;
 use crate::command::{print, print_json};
+use crate::describe;
 use uflip_device::identity::{Listing, SysPaths, host_facts, list_devices};
 
 /// Runs the command.
@@ -22,20 +23,7 @@ pub fn devices(args: DevicesArgs) -> anyhow::Result<()> {
 
 fn entry(listing: &Listing) -> String {
     let f = &listing.facts;
-    let words = [
-        f.size_bytes.map(|s| s.to_string()),
-        f.vendor.clone(),
-        f.model.clone(),
-        f.serial.as_ref().map(|s| format!("serial {s}")),
-        f.firmware.as_ref().map(|s| format!("firmware {s}")),
-        f.transport.map(|t| format!("{t:?}").to_lowercase()),
-        f.rotational.map(|r| if r { "rotating" } else { "not rotating" }.to_string()),
-        f.logical_sector_bytes.zip(f.physical_sector_bytes).map(|(l, p)| format!("sectors {l}/{p}")),
-        f.scheduler.as_ref().map(|s| format!("scheduler {s}")),
-        f.backing_file.as_ref().map(|b| format!("over {b}")),
-    ];
-    let words: Vec<String> = words.into_iter().flatten().filter(|w| !w.trim().is_empty()).collect();
-    let mut text = format!("{}\n  {}\n", f.path, words.join(", "));
+    let mut text = format!("{}\n  {}\n", f.path, describe::device(f));
     if !listing.used_for.is_empty() {
         text += &format!("  used: {}\n", listing.used_for.join("; "));
     }

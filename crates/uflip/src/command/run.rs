@@ -5,6 +5,7 @@
 use crate::args::{PresetArg, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
 use crate::command::{fresh_seed, show};
+use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::progress::Display;
 use crate::target::{self, Access, Opened, SCRATCH};
@@ -191,13 +192,25 @@ fn open(
 }
 
 fn manifest(seed: u64, opened: &Opened, options: &RunOptions) -> anyhow::Result<Manifest> {
+    let (host, overhead) = (host_facts(&SysPaths::default()), measure_overhead());
     let mut manifest = Manifest::new(env!("CARGO_PKG_VERSION"), seed);
-    manifest.target =
-        serde_json::json!({ "name": opened.name, "facts": opened.facts, "warnings": opened.warnings });
-    manifest.host = serde_json::to_value(host_facts(&SysPaths::default()))?;
-    manifest.overhead = serde_json::to_value(measure_overhead())?;
+    manifest.target = serde_json::json!({
+        "summary": format!("{}; {}", opened.summary, describe::engine(&options.engine)),
+        "name": opened.name,
+        "facts": opened.facts,
+        "warnings": opened.warnings,
+    });
+    manifest.host = summarised(&host, describe::host(&host))?;
+    manifest.overhead = summarised(&overhead, describe::overhead(&overhead))?;
     manifest.options = serde_json::to_value(options)?;
     Ok(manifest)
+}
+
+/// Facts with a line for people beside them.
+fn summarised(facts: &impl Serialize, summary: String) -> anyhow::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(facts)?;
+    value["summary"] = summary.into();
+    Ok(value)
 }
 
 /// Executes the plan; true where it was stopped from outside.
@@ -211,7 +224,7 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
     let mut display = Display::new(plan.runs(), |id| kept.contains(&id), options.budget_ns);
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
-        Progress::RunFinished { spec, stats, .. } => display.finished(spec, stats),
+        Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
         Progress::Resetting { state } => display.note(&format!("bringing the device to the {state} state")),
         Progress::Pausing { .. } => {}
     };
@@ -237,10 +250,13 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
 fn announce(dir: &Path, plan: &Plan, opened: &Opened, options: &RunOptions) {
     let summary = plan.summary();
     let capacity = plan.geometry.capacity;
-    let engine = options.engine;
     eprintln!(
-        "measuring {} ({capacity}): preset {}, {} runs, seed {}, {}, {}, data {}",
-        opened.name, plan.preset, summary.runs, plan.seed, engine.engine, engine.buffering, engine.data
+        "measuring {} ({capacity}): preset {}, {} runs, seed {}, {}",
+        opened.name,
+        plan.preset,
+        summary.runs,
+        plan.seed,
+        describe::engine(&options.engine)
     );
     if writes(plan) {
         let bytes = Bytes(summary.write_bytes.0 + summary.reset_bytes.0);

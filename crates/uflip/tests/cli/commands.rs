@@ -11,7 +11,7 @@ fn json(text: &str) -> serde_json::Value {
 fn the_main_job_without_any_argument_but_a_small_file() {
     let folder = tempfile::tempdir().unwrap();
     let (out, err) = expect(folder.path(), 0, &["run", "--scratch-size", "32M", "--budget", "20s"]);
-    for word in ["SR", "RR", "SW", "RW", "granularity", "bursts", "uflip-out"] {
+    for word in ["SR", "RR", "SW", "RW", "Granularity", "Bursts", "uflip-out"] {
         assert!(out.contains(word), "'{word}' is missing in:\n{out}");
     }
     assert!(err.contains("seed"), "the seed is not printed:\n{err}");
@@ -181,7 +181,7 @@ fn usage_errors_exit_with_2_and_say_what_to_type() {
         (&["run", "--resume"], "--output"),
         (&["pattern", "null:", "--base", "XX"], "SR"),
         (&["pattern", "null:", "--base", "SR", "--queue-depth", "4"], "io_uring"),
-        (&["pattern", "null:", "--base", "SR", "--target-size", "1T"], "1T"),
+        (&["pattern", "null:", "--base", "SR", "--target-size", "2T"], "2T"),
         (&["pattern", "null:", "--pattern", "3 SR / 2 RW"], "1"),
         (&["pattern", "null:", "--base", "SR", "--io-size", "100"], "512"),
         (&["frobnicate"], "frobnicate"),

@@ -29,9 +29,10 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Says on the test's output why something was not tested.
+/// Says why something was not tested, past the harness's capture.
 pub fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 pub fn is_root() -> bool {
@@ -62,27 +63,32 @@ static LOOPS: Mutex<()> = Mutex::new(());
 /// run one after another: a machine has few.
 pub struct Loop {
     pub device: PathBuf,
-    pub backing: tempfile::NamedTempFile,
+    _backing: tempfile::NamedTempFile,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Loop {
-    /// A device of `bytes` zeros, or `None` (said aloud) where there is none to be had.
+    /// A device of `bytes` zeros in memory, or `None` (said aloud) where there
+    /// is none to be had.
     pub fn new(bytes: u64) -> Option<Loop> {
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        Loop::over(tempfile::NamedTempFile::new_in(folder).expect("a file in memory"), bytes)
+    }
+
+    /// The same over this file, made `bytes` long.
+    pub fn over(backing: tempfile::NamedTempFile, bytes: u64) -> Option<Loop> {
         let turn = LOOPS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if !is_root() {
             skipped("loop devices need root");
             return None;
         }
-        let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-        let backing = tempfile::NamedTempFile::new_in(folder).expect("a file in memory");
         backing.as_file().set_len(bytes).expect("a file of this size");
         let output = Command::new("losetup").args(["-f", "--show"]).arg(backing.path()).output();
         match output {
             Ok(o) if o.status.success() => {
                 let device = PathBuf::from(text(&o.stdout).trim());
-                Some(Loop { device, backing, _turn: turn })
+                Some(Loop { device, _backing: backing, _turn: turn })
             }
             other => {
                 skipped(&format!("losetup gave no loop device: {other:?}"));
