@@ -68,6 +68,17 @@ impl Lines {
         self.order.is_empty()
     }
 
+    /// True where `range` adjoins what waits without overlapping it.
+    pub fn adjoins(&self, range: Range) -> bool {
+        let ends = |at: u64| self.waiting.get(&(at / self.line_bytes));
+        let before = range.start > 0
+            && ends(range.start - 1).is_some_and(|rs| rs.iter().any(|r| r.end == range.start));
+        let after = ends(range.end).is_some_and(|rs| rs.iter().any(|r| r.start == range.end));
+        let overlaps =
+            ends(range.start).is_some_and(|rs| rs.iter().any(|r| r.start < range.end && range.start < r.end));
+        (before || after) && !overlaps
+    }
+
     /// True where the line that holds byte `at` waits.
     pub fn holds(&self, at: u64) -> bool {
         self.waiting.contains_key(&(at / self.line_bytes))

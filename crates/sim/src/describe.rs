@@ -134,6 +134,11 @@ pub struct Timing {
     /// Writing one record of the map (after a merge or a switch), in microseconds.
     #[serde(default)]
     pub map_update_us: f64,
+    /// Going on in another log or replacement block than the last (BAST, FAST's
+    /// sequential logs, Block): the controller holds the page map of one of
+    /// them and stores and loads the others', in microseconds.
+    #[serde(default)]
+    pub log_switch_us: f64,
 }
 
 /// The kinds of flash translation layer, one file each in `src/ftl`.
@@ -209,15 +214,14 @@ pub struct Ftl {
     /// BAST: a full log block that holds each page once takes the data block's
     /// place in any order; the order is kept in a map of the superblock.
     pub permuted_switch: Option<bool>,
+    /// BAST: full merges copy the log's pages one at a time, not row by row.
+    pub page_wise_log_copy: Option<bool>,
     /// FAST: the shared log, in KiB.
     pub log_kib: Option<u64>,
     /// FAST: sequential log blocks (each one superblock).
     pub sequential_logs: Option<u32>,
     /// Block: replacement blocks open at once.
     pub open_blocks: Option<u32>,
-    /// Block: how far ahead of the replacement block's end a write is held
-    /// back for the gap to close, in KiB.
-    pub reorder_kib: Option<u64>,
 }
 
 /// When the write buffer's lines go to flash.
@@ -230,6 +234,9 @@ pub enum Destage {
     Lazy,
     /// When nearly full or idle, beside the host's IOs.
     Async,
+    /// The buffer collects one contiguous run; a write that does not adjoin it
+    /// or finds it full waits for it to be destaged.
+    Run,
 }
 
 /// The write buffer.
@@ -245,6 +252,10 @@ pub struct Buffer {
     /// Lines destaged at once.
     #[serde(default = "defaults::one")]
     pub batch_lines: u32,
+    /// Lines go to the array one by one with up to `batch_lines` on their way,
+    /// each waiting for its own bank only; otherwise batch by batch.
+    #[serde(default)]
+    pub pipelined: bool,
     /// Share of the device that destaging takes while reads are served, 0 to 0.95.
     #[serde(default)]
     pub background_share: f64,

@@ -3,11 +3,12 @@
 //!
 //! Pause, burst, start-up and lingering effects (paper 001, sections 4.2, 4.3
 //! and 5.1) come from three rules. A write is done when the buffer has it; a
-//! buffer without room waits for a batch to reach flash; a batch proceeds
-//! while the array has nothing else to do, and with a share of the device
-//! while reads are served. A batch changes the FTL's books when it is decided
-//! on and then owes its time (`owed_ns`), which idle time, link transfers,
-//! shares of reads and waiting writes pay off.
+//! buffer without room waits for lines to reach flash; lines proceed while the
+//! array has nothing else to do, and with a share of the device while reads
+//! are served. The array's own clock (`array_ns`) advances only then: idle
+//! time, link transfers, shares of reads and waiting writes move it on. It
+//! never runs ahead of the device's clock, so nothing begins before it was
+//! decided on.
 
 use crate::cache::{Lines, Range};
 use crate::describe::{self, Description, Destage};
@@ -26,9 +27,11 @@ struct Buffer {
     /// Time taken from the host for each ns of a read, in 2^-10.
     toll_q10: u64,
     idle_delay_ns: u64,
+    pipelined: bool,
     lines: Lines,
-    in_flight: usize,
-    owed_ns: u64,
+    /// When each line on its way is programmed, on the array's clock.
+    in_flight: Vec<u64>,
+    array_ns: u64,
     /// When the lines handed to the array are programmed ([`Destage::Immediate`]).
     programmed_ns: VecDeque<u64>,
 }
@@ -42,25 +45,44 @@ impl Buffer {
             batch: b.batch_lines as usize,
             toll_q10: (b.background_share / (1.0 - b.background_share) * 1024.0).round() as u64,
             idle_delay_ns: us_ns(b.idle_delay_us),
+            pipelined: b.pipelined,
             lines: Lines::new(line_bytes),
-            in_flight: 0,
-            owed_ns: 0,
+            in_flight: Vec::new(),
+            array_ns: 0,
             programmed_ns: VecDeque::new(),
         }
     }
 
     fn full(&self) -> bool {
-        self.lines.len() + self.in_flight >= self.capacity
+        self.lines.len() + self.in_flight.len() >= self.capacity
     }
 
-    /// Lets the batch proceed for up to `time_ns`; gives what was not needed.
-    fn pay(&mut self, time_ns: u64) -> u64 {
-        let paid = time_ns.min(self.owed_ns);
-        self.owed_ns -= paid;
-        if self.owed_ns == 0 {
-            self.in_flight = 0;
+    /// True where so little room is left that destaging should go on.
+    fn nearly_full(&self) -> bool {
+        let ahead = if self.pipelined { 1 } else { self.batch };
+        self.lines.len() + self.in_flight.len() + ahead > self.capacity
+    }
+
+    /// Lines that may be handed to the array now.
+    fn may_start(&self) -> usize {
+        match (self.pipelined, self.in_flight.is_empty()) {
+            (true, _) => (self.batch - self.in_flight.len().min(self.batch)).min(1),
+            (false, true) => self.batch,
+            (false, false) => 0,
         }
-        time_ns - paid
+    }
+
+    /// Array time until the next line is programmed; `None` where none is on
+    /// its way.
+    fn next_done(&self) -> Option<u64> {
+        self.in_flight.iter().min().map(|done| done.saturating_sub(self.array_ns))
+    }
+
+    /// Moves the array's clock on.
+    fn advance(&mut self, time_ns: u64) {
+        self.array_ns += time_ns;
+        let now = self.array_ns;
+        self.in_flight.retain(|done| *done > now);
     }
 }
 
@@ -163,20 +185,32 @@ impl Flash {
     /// Destaging with a share of the device lengthens a read that would have
     /// taken from `start` to `done`.
     fn share(&mut self, start: u64, done: u64) -> u64 {
-        let Some(toll_q10) = self.buffer.as_ref().map(|b| b.toll_q10).filter(|t| *t > 0) else { return done };
-        let mut toll = ((done - start) * toll_q10) >> 10;
-        let mut end = done;
+        let toll_q10 = self.buffer.as_ref().map_or(0, |b| b.toll_q10);
+        if toll_q10 == 0 {
+            return done;
+        }
+        let toll = ((done - start) * toll_q10) >> 10;
+        done + toll - self.destage(done, toll, false)
+    }
+
+    /// Lets lines proceed for up to `time_ns` of array time, the device's clock
+    /// being `now_ns`; gives the time there was nothing to do in.
+    fn destage(&mut self, now_ns: u64, time_ns: u64, only_if_nearly_full: bool) -> u64 {
+        let mut left = time_ns;
         loop {
-            let Some(buffer) = &mut self.buffer else { return end };
-            if buffer.owed_ns > 0 {
-                let left = buffer.pay(toll);
-                end += toll - left;
-                toll = left;
+            let Some(buffer) = &mut self.buffer else { return left };
+            let wanted = !buffer.lines.is_empty() && (!only_if_nearly_full || buffer.nearly_full());
+            if wanted && buffer.may_start() > 0 && buffer.destage == Destage::Async {
+                self.start_lines(now_ns);
+                continue;
             }
-            if toll == 0 || buffer.lines.is_empty() {
-                return end;
+            let Some(next) = buffer.next_done() else { return left };
+            if left == 0 {
+                return 0;
             }
-            self.start_batch(end);
+            let step = next.min(left);
+            buffer.advance(step);
+            left -= step;
         }
     }
 
@@ -187,11 +221,16 @@ impl Flash {
         self.next_read = u64::MAX;
         let received = self.link.from_host(start, size);
         let range = Range { start: offset, end: offset + size };
-        let done = match self.buffer.as_ref().map(|b| b.destage) {
+        let destage = self.buffer.as_ref().map(|b| b.destage);
+        let destages_alone = destage == Some(Destage::Async);
+        let done = match destage {
             None => self.to_flash(received, range),
             Some(Destage::Immediate) => self.write_behind(received, range),
             Some(_) => {
-                self.work_beside_host(start, received);
+                if destages_alone {
+                    // The array has the time of the link transfer to itself.
+                    self.destage(start, received - start, true);
+                }
                 self.into_lines(received, range)
             }
         };
@@ -238,88 +277,65 @@ impl Flash {
     fn into_lines(&mut self, at_ns: u64, range: Range) -> u64 {
         let mut now = at_ns;
         let mut rest = range;
-        loop {
+        while rest.start < rest.end {
             let Some(buffer) = &mut self.buffer else { return now };
-            if rest.start >= rest.end {
-                break;
-            }
             let part = buffer.lines.first_part(rest);
-            if buffer.full() && !buffer.lines.holds(part.start) {
-                if buffer.owed_ns == 0 {
-                    self.start_batch(now);
-                }
-                now = self.wait_for_batch(now);
+            let breaks_run =
+                buffer.destage == Destage::Run && !buffer.lines.is_empty() && !buffer.lines.adjoins(part);
+            if breaks_run || buffer.full() && !buffer.lines.holds(part.start) {
+                now = self.wait_for_line(now);
                 continue;
             }
             buffer.lines.put(part);
             rest.start = part.end;
         }
-        self.start_early(now);
+        if self.buffer.as_ref().is_some_and(|b| b.destage == Destage::Async) {
+            self.destage(now, 0, true);
+        }
         now
     }
 
-    fn wait_for_batch(&mut self, now_ns: u64) -> u64 {
+    /// Waits until a line (of a batch: all of them) is programmed.
+    fn wait_for_line(&mut self, now_ns: u64) -> u64 {
+        while self.buffer.as_ref().is_some_and(|b| b.may_start() > 0 && !b.lines.is_empty()) {
+            self.start_lines(now_ns);
+        }
         let Some(buffer) = &mut self.buffer else { return now_ns };
-        let owed = buffer.owed_ns;
-        buffer.pay(owed);
-        now_ns + owed
+        let next = buffer.next_done().unwrap_or(0);
+        buffer.advance(next);
+        now_ns + next
     }
 
-    /// A device that destages on its own starts before the buffer is full.
-    fn start_early(&mut self, now_ns: u64) {
-        let Some(b) = &self.buffer else { return };
-        let nearly_full = b.lines.len() + b.batch > b.capacity;
-        if b.destage == Destage::Async && b.owed_ns == 0 && nearly_full {
-            self.start_batch(now_ns);
-        }
-    }
-
-    /// Decides on a batch: the FTL's books change now, its time is owed.
-    fn start_batch(&mut self, now_ns: u64) {
+    /// Hands lines to the array: the FTL's books change now, their time passes
+    /// on the array's clock.
+    fn start_lines(&mut self, now_ns: u64) {
         let Some(buffer) = &mut self.buffer else { return };
-        let before = buffer.lines.len();
-        let batch = buffer.lines.take_batch(buffer.batch);
-        buffer.in_flight = before - buffer.lines.len();
-        let done = batch.iter().map(|range| self.to_flash(now_ns, *range)).max().unwrap_or(now_ns);
-        self.nand.carry_elsewhere(now_ns);
-        if let Some(buffer) = &mut self.buffer {
-            buffer.owed_ns = done - now_ns;
-            buffer.pay(0);
+        if buffer.in_flight.is_empty() {
+            debug_assert!(buffer.array_ns <= now_ns, "the array's clock ran ahead");
+            buffer.array_ns = now_ns;
         }
-    }
-
-    /// The array's work while the link is busy with the host.
-    fn work_beside_host(&mut self, from_ns: u64, to_ns: u64) {
-        let asynchronous = self.buffer.as_ref().is_some_and(|b| b.destage == Destage::Async);
-        let mut left = to_ns - from_ns;
-        while asynchronous && left > 0 {
-            let Some(buffer) = &mut self.buffer else { return };
-            if buffer.owed_ns == 0 {
-                self.start_early(to_ns - left);
-            }
-            let Some(buffer) = &mut self.buffer else { return };
-            if buffer.owed_ns == 0 {
-                return;
-            }
-            left = buffer.pay(left);
+        let at = buffer.array_ns;
+        let before = buffer.lines.len();
+        let batch = buffer.lines.take_batch(buffer.may_start());
+        let taken = before - buffer.lines.len();
+        let done = batch.iter().map(|range| self.to_flash(at, *range)).max().unwrap_or(at);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.in_flight.extend(std::iter::repeat_n(done.max(at), taken));
+            buffer.advance(0);
         }
     }
 
     /// What the device does on its own between `from_ns` and `to_ns`.
     pub fn idle(&mut self, from_ns: u64, to_ns: u64) {
         let mut now = from_ns;
-        while let Some(buffer) = &mut self.buffer {
-            if buffer.destage != Destage::Async {
-                break;
-            }
-            let left = buffer.pay(to_ns.saturating_sub(now));
-            now = to_ns.max(now) - left;
-            let wake = now.max(self.quiet_since_ns + buffer.idle_delay_ns);
-            if left == 0 || wake >= to_ns || buffer.lines.is_empty() {
-                break;
-            }
-            now = wake;
-            self.start_batch(now);
+        if let Some(buffer) = &self.buffer
+            && buffer.destage == Destage::Async
+        {
+            // What is on its way goes on; new lines wait for the delay to pass.
+            let wake = (self.quiet_since_ns + buffer.idle_delay_ns).clamp(from_ns, to_ns);
+            self.destage(from_ns, wake - from_ns, true);
+            let left = self.destage(wake, to_ns - wake, false);
+            now = to_ns - left;
         }
         while now < to_ns {
             match self.ftl.reclaim_idle(&mut self.nand, now) {
@@ -349,13 +365,10 @@ impl Flash {
             if let Some(last) = buffer.programmed_ns.drain(..).max() {
                 now = now.max(last);
             }
-            if buffer.owed_ns == 0 && buffer.lines.is_empty() {
+            if buffer.in_flight.is_empty() && buffer.lines.is_empty() {
                 break;
             }
-            if buffer.owed_ns == 0 {
-                self.start_batch(now);
-            }
-            now = self.wait_for_batch(now);
+            now = self.wait_for_line(now);
         }
         self.end(slot, start, now)
     }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod catalogue;
 pub mod describe;
 pub mod device;
 pub mod disk;
@@ -19,5 +20,6 @@ mod units;
 mod validate;
 pub mod witness;
 
+pub use catalogue::{OpenError, open};
 pub use describe::{DescribeError, Description, check};
 pub use device::SimDevice;

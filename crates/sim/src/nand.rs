@@ -90,6 +90,7 @@ struct Times {
     page_transfer: u64,
     copy_back: Option<u64>,
     map_update: u64,
+    log_switch: u64,
 }
 
 /// The array.
@@ -132,6 +133,7 @@ impl Nand {
                 page_transfer: transfer_ns(shape.unit_bytes, byte_ns_q20(t.bus_mb_s)),
                 copy_back: t.copy_back_us.map(us_ns),
                 map_update: us_ns(t.map_update_us),
+                log_switch: us_ns(t.log_switch_us),
             },
             lane_free_ns: vec![0; all_lanes as usize],
             channel_free_ns: vec![0; shape.channels as usize],
@@ -268,11 +270,11 @@ impl Nand {
         rows * self.times.copy_back.unwrap_or(over_bus)
     }
 
-    /// Reads `units` pages from index `first` of superblock `sb`, all lanes together.
-    pub fn read_rows(&mut self, at_ns: u64, sb: u32, first: u64, units: u64) -> u64 {
+    /// Reads `units` pages from index `first` of a superblock, all lanes
+    /// together; a bank's queue of programs and erases is suspended for it.
+    pub fn read_rows(&mut self, at_ns: u64, first: u64, units: u64) -> u64 {
         self.ops.reads += units;
-        let time = self.read_rows_ns(first, units);
-        self.occupy(at_ns, sb, time)
+        at_ns + self.read_rows_ns(first, units)
     }
 
     /// Programs `units` pages from index `first` of superblock `sb`.
@@ -312,18 +314,15 @@ impl Nand {
         self.occupy(at_ns, sb, self.times.map_update)
     }
 
+    /// Brings the page map of log block `sb` in for that of another.
+    pub fn switch_log(&mut self, at_ns: u64, sb: u32) -> u64 {
+        self.occupy(at_ns, sb, self.times.log_switch)
+    }
+
     fn occupy(&mut self, at_ns: u64, sb: u32, time_ns: u64) -> u64 {
         let bank = self.bank_of(sb) as usize;
         let end = self.bank_free_ns[bank].max(at_ns) + time_ns;
         self.bank_free_ns[bank] = end;
         end
-    }
-
-    /// Forgets what banks were reserved beyond `now_ns`: the caller carries
-    /// that work itself and lets it proceed in the time the host leaves.
-    pub fn carry_elsewhere(&mut self, now_ns: u64) {
-        for free in &mut self.bank_free_ns {
-            *free = (*free).min(now_ns);
-        }
     }
 }

@@ -164,6 +164,7 @@ fn check_flash(d: &Description, g: &Geometry, t: &Timing, f: &Ftl) -> Checked {
     within("timing.bus_mb_s", t.bus_mb_s, 0.01, 1e6)?;
     within("timing.copy_back_us", t.copy_back_us.unwrap_or(0.0), 0.0, 1e7)?;
     within("timing.map_update_us", t.map_update_us, 0.0, 1e7)?;
+    within("timing.log_switch_us", t.log_switch_us, 0.0, 1e7)?;
     let dies = g.channels * g.chips_per_channel * g.dies_per_chip;
     let stripe = f.superblock_dies.unwrap_or(dies);
     if stripe == 0 || !dies.is_multiple_of(stripe) {
@@ -237,7 +238,7 @@ fn check_ftl(f: &Ftl) -> Checked {
     foreign(f, "log_kib", f.log_kib.is_some(), &[Fast])?;
     foreign(f, "sequential_logs", f.sequential_logs.is_some(), &[Fast])?;
     foreign(f, "open_blocks", f.open_blocks.is_some(), &[Block])?;
-    foreign(f, "reorder_kib", f.reorder_kib.is_some(), &[Block])?;
+    foreign(f, "page_wise_log_copy", f.page_wise_log_copy.is_some(), &[Bast])?;
     within("ftl.over_provisioning", f.over_provisioning.unwrap_or(0.07), 0.0, 10.0)?;
     count("ftl.gc_choices", u64::from(f.gc_choices.unwrap_or(10)), 1, 1000)?;
     if f.gc_choices.is_some() && f.gc != Some(GcPolicy::DChoices) {
@@ -249,8 +250,7 @@ fn check_ftl(f: &Ftl) -> Checked {
     count("ftl.merge_batch", u64::from(f.merge_batch.unwrap_or(1)), 1, u64::from(f.log_blocks.unwrap_or(4)))?;
     count("ftl.log_kib", f.log_kib.unwrap_or(1024), 1, 1 << 24)?;
     count("ftl.sequential_logs", u64::from(f.sequential_logs.unwrap_or(1)), 0, 4096)?;
-    count("ftl.open_blocks", u64::from(f.open_blocks.unwrap_or(1)), 1, 4096)?;
-    count("ftl.reorder_kib", f.reorder_kib.unwrap_or(0), 0, 1 << 20)
+    count("ftl.open_blocks", u64::from(f.open_blocks.unwrap_or(1)), 1, 4096)
 }
 
 fn check_disk(d: &Description, disk: &Disk) -> Checked {

@@ -15,6 +15,10 @@
 //! superblock (Kang et al., "A superblock-based flash translation layer for
 //! NAND flash memory", EMSOFT 2006).
 //!
+//! Going on in another log than the last costs a change of the page map held
+//! in RAM (`timing.log_switch_us`). With `page_wise_log_copy` a full merge
+//! copies the log's pages one at a time, the data block's row by row.
+//!
 //! Superblock `s` and its log lie in bank `s % banks`. A merge costs rows, not
 //! a loop over pages. Memory: 4 bytes a superblock, one bit a page, and 4
 //! bytes a page of each log block.
@@ -51,6 +55,9 @@ pub struct Bast {
     batch: usize,
     limit: usize,
     permuted_switch: bool,
+    page_wise_log_copy: bool,
+    /// The log whose page map is in RAM.
+    active: u32,
     /// Physical data block of each superblock, `NONE` before the first merge.
     data: Vec<u32>,
     written: Written,
@@ -87,6 +94,8 @@ impl Bast {
             batch: f.merge_batch.unwrap_or(1) as usize,
             limit: f.log_blocks.unwrap_or(4) as usize,
             permuted_switch: f.permuted_switch.unwrap_or(false),
+            page_wise_log_copy: f.page_wise_log_copy.unwrap_or(false),
+            active: NONE,
             data: vec![NONE; sbs],
             written: Written::new(shape.units_per_sb, shape.logical_sbs),
             permuted: NumberMap::default(),
@@ -114,6 +123,8 @@ impl Bast {
         let mut at = at_ns;
         if self.log_of[logical as usize] == NO_LOG {
             if self.logs.len() >= self.limit {
+                // The new log has a block of its own; it need not wait for the
+                // merge, but the write is done only when both are.
                 at = self.reclaim(nand, at_ns);
             }
             let bank = self.bank(logical);
@@ -194,7 +205,7 @@ impl Bast {
 
     /// The rest of the data block is copied behind the log's pages.
     fn partial(&mut self, nand: &mut Nand, at_ns: u64, mut log: Log) -> u64 {
-        let rest = self.units_per_sb - log.used;
+        let rest = if self.data[log.logical as usize] == NONE { 0 } else { self.units_per_sb - log.used };
         self.tell_witness(nand, &log, log.used, log.physical);
         let copied = nand.copy_rows(at_ns, log.physical, u64::from(rest));
         for (index, place) in log.place.iter_mut().enumerate() {
@@ -208,8 +219,16 @@ impl Bast {
         let bank = self.bank(log.logical);
         let target = self.free.take(bank).expect("a bank has blocks for every log and a merge");
         self.tell_witness(nand, &log, 0, target);
-        let all = self.written.count(log.logical);
-        let mut end = nand.copy_rows(at_ns, target, u64::from(all));
+        // A merge copies whole blocks: it does not look which pages were ever
+        // written, only whether there is a data block.
+        let none = self.data[log.logical as usize] == NONE;
+        let all = if none { log.valid } else { self.units_per_sb };
+        let mut end = if self.page_wise_log_copy {
+            let rows = nand.copy_rows(at_ns, target, u64::from(all - log.valid));
+            nand.copy_scattered(rows, target, u64::from(log.valid))
+        } else {
+            nand.copy_rows(at_ns, target, u64::from(all))
+        };
         let old = std::mem::replace(&mut self.data[log.logical as usize], target);
         self.permuted.remove(&log.logical);
         if old != NONE {
@@ -243,8 +262,12 @@ impl Bast {
     /// Appends up to `count` pages of one superblock; gives how many and when
     /// they are programmed.
     fn append(&mut self, nand: &mut Nand, at_ns: u64, logical: u32, index: u32, count: u32) -> (u32, u64) {
-        let (i, at) = self.log_for(nand, at_ns, logical);
+        let (i, reclaimed) = self.log_for(nand, at_ns, logical);
+        let mut at = at_ns;
         let log = &mut self.logs[i];
+        if std::mem::replace(&mut self.active, log.physical) != log.physical {
+            at = nand.switch_log(at, log.physical);
+        }
         let take = count.min(self.units_per_sb - log.used);
         log.in_order &= index == log.used;
         for k in 0..take {
@@ -265,7 +288,7 @@ impl Bast {
         if full {
             end = self.merge(nand, end, i);
         }
-        (take, end)
+        (take, end.max(reclaimed))
     }
 }
 

@@ -8,7 +8,7 @@
 //! the newest copies with the new pages among them. Opening and closing copy
 //! what lies before and behind, so a random write costs a whole superblock
 //! wherever it falls. Going on in another replacement block than the last
-//! writes a record of the map.
+//! costs a change of the page map held in RAM.
 //!
 //! Memory: 4 bytes a superblock and one bit a page.
 
@@ -86,7 +86,8 @@ impl Block {
         end
     }
 
-    /// Copies the written pages of `from..to` out of `source` into `target`.
+    /// Copies pages `from..to` out of `source` into `target`, whether they were
+    /// ever written or not.
     fn copy(
         &self,
         nand: &mut Nand,
@@ -100,17 +101,13 @@ impl Block {
         if from >= to || source == NONE {
             return at_ns;
         }
-        let pages = self.written.among(logical, from, to - from);
         if let Some(witness) = &mut nand.witness {
             let first = u64::from(logical) * u64::from(self.units_per_sb);
             for index in (from..to).filter(|i| self.written.has(first + u64::from(*i))) {
                 witness.copy(self.page(source, index), self.page(target, index));
             }
         }
-        if pages == 0 {
-            return at_ns;
-        }
-        nand.copy_rows(at_ns, target, u64::from(pages))
+        nand.copy_rows(at_ns, target, u64::from(to - from))
     }
 
     /// Completes replacement block `i` from the data block, which it replaces.
@@ -187,7 +184,7 @@ impl Block {
         self.open[i].last_use = self.clock;
         let open = self.open[i];
         if std::mem::replace(&mut self.active, open.physical) != open.physical {
-            at = nand.update_map(at, open.physical);
+            at = nand.switch_log(at, open.physical);
         }
         if index < open.used {
             return self.merge(nand, at, i, index, count);

@@ -10,7 +10,8 @@
 //! have pages in the full half, newest first and in proportion, so that it is
 //! empty when it is needed. FAST merges all of them at once, which makes the
 //! same mean out of rare pauses of many seconds; no device of paper 001 shows
-//! those.
+//! those. A superblock begun again before its sequential log is full goes to
+//! the shared log: it is rewritten, not streamed.
 //!
 //! A merge costs rows; only the log's own pages are looked up one by one.
 //! Memory: 4 bytes a superblock, one bit a page, some 40 bytes a page of log.
@@ -62,6 +63,8 @@ pub struct Fast {
     sequential: Vec<Sequential>,
     free: FreeList,
     next_bank: u32,
+    /// The sequential log whose page map is in RAM.
+    active: u32,
     clock: u64,
     counts: MergeCounts,
 }
@@ -103,6 +106,7 @@ impl Fast {
             sequential: Vec::new(),
             free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
             next_bank: 0,
+            active: NONE,
             clock: 0,
             counts: MergeCounts::default(),
         }
@@ -171,7 +175,10 @@ impl Fast {
         let target = self.take(logical % self.banks);
         self.tell_witness(nand, logical, 0, target);
         self.drop_from_log(logical);
-        let mut end = nand.copy_rows(at_ns, target, u64::from(self.written.count(logical)));
+        // Whole blocks are copied, whichever pages of a data block were written.
+        let none = self.data[logical as usize] == NONE;
+        let pages = if none { self.written.count(logical) } else { self.units_per_sb };
+        let mut end = nand.copy_rows(at_ns, target, u64::from(pages));
         let old = std::mem::replace(&mut self.data[logical as usize], target);
         if old != NONE {
             end = self.erase(nand, end, old);
@@ -199,7 +206,8 @@ impl Fast {
             self.counts.partial += 1;
             self.tell_witness(nand, log.logical, log.used, log.physical);
             self.drop_from_log(log.logical);
-            end = nand.copy_rows(end, log.physical, u64::from(left));
+            let none = self.data[log.logical as usize] == NONE;
+            end = nand.copy_rows(end, log.physical, u64::from(if none { left } else { rest }));
         }
         self.sequential.swap_remove(i);
         let old = std::mem::replace(&mut self.data[log.logical as usize], log.physical);
@@ -233,12 +241,8 @@ impl Fast {
         let found = self.sequential.iter().position(|s| s.logical == logical);
         let i = match found {
             Some(i) if self.sequential[i].used == index => i,
-            _ if index != 0 || self.sequential_limit == 0 => return None,
-            Some(i) => {
-                at = self.end_sequential(nand, at, i);
-                self.open_sequential(logical)
-            }
-            None => {
+            _ if index != 0 || self.sequential_limit == 0 || found.is_some() => return None,
+            _ => {
                 if self.sequential.len() >= self.sequential_limit {
                     let oldest = (0..self.sequential.len()).min_by_key(|i| self.sequential[*i].last_use);
                     at = self.end_sequential(nand, at, oldest.unwrap_or(0));
@@ -255,6 +259,9 @@ impl Fast {
             self.place.remove(&(logical * self.units_per_sb + k));
         }
         self.note_write(nand, logical, index, count, log.physical, index);
+        if std::mem::replace(&mut self.active, log.physical) != log.physical {
+            at = nand.switch_log(at, log.physical);
+        }
         let mut end = nand.program_rows(at, log.physical, u64::from(index), u64::from(count));
         if log.used == self.units_per_sb {
             end = self.end_sequential(nand, end, i);

@@ -169,14 +169,14 @@ fn read_by_superblock(
             Some((first, n)) if first / per_sb == ppu / per_sb => Some((first, n + 1)),
             other => {
                 if let Some((first, n)) = other {
-                    end = end.max(nand.read_rows(at_ns, (first / per_sb) as u32, first % per_sb, n));
+                    end = end.max(nand.read_rows(at_ns, first % per_sb, n));
                 }
                 Some((ppu, 1))
             }
         };
     }
     if let Some((first, n)) = group {
-        end = end.max(nand.read_rows(at_ns, (first / per_sb) as u32, first % per_sb, n));
+        end = end.max(nand.read_rows(at_ns, first % per_sb, n));
     }
     end
 }

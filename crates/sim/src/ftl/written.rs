@@ -1,5 +1,4 @@
-//! Which pages of a device were ever written, and how many of each superblock:
-//! merges copy only those, which is why a new device is fast.
+//! Which pages of a device were ever written, and how many of each superblock.
 
 /// One bit a page and one count a superblock.
 #[derive(Clone, Debug)]
