@@ -254,7 +254,10 @@ fn measure(row: &Row) -> Score {
     match row.locality {
         Some((area, factor)) => {
             let at = curve.iter().find(|(a, _)| *a == (area as u64) * MIB).map_or(0.0, |(_, c)| *c);
-            score.cell("locality MB", cheap.map_or(0.01, |a| a as f64 / MIB as f64), area, 0.0);
+            match cheap {
+                Some(ours) => score.cell("locality MB", ours as f64 / MIB as f64, area, 0.0),
+                None => score.agree("locality MB", false),
+            }
             score.cell("locality x", at / sw, factor, 0.25);
         }
         None => score.agree("locality", cheap.is_none()),
@@ -291,7 +294,9 @@ fn table_3_is_reproduced() {
         good += score.within_quarter;
     }
     println!("{good} of {cells} cells within a factor 1.25");
+    assert!(good * 100 >= cells * 88, "{good} of {cells} cells within a factor 1.25");
     for (key, score) in &scores {
-        assert!(score.worst <= 3.2f64.ln(), "{key}: a cell is off by more than a factor 3.2");
+        // docs/catalogue.md says why single cells go further than 1.25.
+        assert!(score.worst <= 2.6f64.ln(), "{key}: a cell is off by more than a factor 2.6");
     }
 }

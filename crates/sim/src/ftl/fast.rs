@@ -10,8 +10,9 @@
 //! have pages in the full half, newest first and in proportion, so that it is
 //! empty when it is needed. FAST merges all of them at once, which makes the
 //! same mean out of rare pauses of many seconds; no device of paper 001 shows
-//! those. A superblock begun again before its sequential log is full goes to
-//! the shared log: it is rewritten, not streamed.
+//! those. A superblock that has pages in the shared log, or is begun again
+//! before its sequential log is full, is rewritten rather than streamed: its
+//! first page goes to the shared log too.
 //!
 //! A merge costs rows; only the log's own pages are looked up one by one.
 //! Memory: 4 bytes a superblock, one bit a page, some 40 bytes a page of log.
@@ -241,7 +242,7 @@ impl Fast {
         let found = self.sequential.iter().position(|s| s.logical == logical);
         let i = match found {
             Some(i) if self.sequential[i].used == index => i,
-            _ if index != 0 || self.sequential_limit == 0 || found.is_some() => return None,
+            _ if found.is_some() || !self.begins_stream(logical, index) => return None,
             _ => {
                 if self.sequential.len() >= self.sequential_limit {
                     let oldest = (0..self.sequential.len()).min_by_key(|i| self.sequential[*i].last_use);
@@ -267,6 +268,10 @@ impl Fast {
             end = self.end_sequential(nand, end, i);
         }
         Some(end)
+    }
+
+    fn begins_stream(&self, logical: u32, index: u32) -> bool {
+        index == 0 && self.sequential_limit > 0 && !self.places_of.contains_key(&logical)
     }
 
     fn open_sequential(&mut self, logical: u32) -> usize {
