@@ -1,1 +1,25 @@
+//! Simulated flash devices and disks in virtual time.
+//!
+//! [`open`] gives a [`SimDevice`] for a name of the [`catalogue`] or the text
+//! of a [`Description`]; it has the two faces of every device
+//! (`uflip_device::Device` and `Blocks`). No OS, no wall clock: same
+//! description, seed and IOs give the same records bit for bit.
 #![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod catalogue;
+pub mod describe;
+pub mod device;
+pub mod disk;
+pub mod energy;
+pub mod flash;
+pub mod ftl;
+pub mod link;
+pub mod nand;
+mod units;
+mod validate;
+pub mod witness;
+
+pub use catalogue::{OpenError, open};
+pub use describe::{DescribeError, Description, check};
+pub use device::SimDevice;

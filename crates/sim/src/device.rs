@@ -1,0 +1,397 @@
+//! [`SimDevice`]: a simulated device behind the two faces of every device.
+//!
+//! [`Device::run`] interleaves the streams in virtual time: the stream whose
+//! next IO is ready first goes first, the lower number on a tie. Same
+//! description, seed and IOs: the same records, bit for bit.
+
+use crate::cache::NumberMap;
+use crate::describe::Description;
+use crate::disk::Hdd;
+use crate::energy::{Meter, Sample};
+use crate::flash::Flash;
+use crate::ftl::{Ftl, MergeCounts};
+use crate::nand::OpCounts;
+use crate::witness::Witness;
+use uflip_device::rng::{Rng, derive_seed};
+use uflip_device::{
+    Blocks, Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder, RunEnd,
+    RunLimits, Stop, Stream,
+};
+
+const CONTENT_BYTES: u64 = 4096;
+/// IOs between two looks at [`Stop`].
+const STOP_EVERY: u64 = 256;
+
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "one of them per device")]
+enum Body {
+    Flash(Flash),
+    Disk(Hdd),
+}
+
+/// A simulated device in virtual time. Cloning it takes a snapshot.
+#[derive(Clone, Debug)]
+pub struct SimDevice {
+    name: String,
+    geometry: Geometry,
+    body: Body,
+    clock_ns: u64,
+    noise_share: f64,
+    noise: Rng,
+    meter: Meter,
+    content: NumberMap<u64, Box<[u8]>>,
+}
+
+/// A stream and its next IO, with the time it is ready.
+struct Turn {
+    stream: Stream,
+    next: Option<(u64, Io)>,
+    chunk: Chunk,
+}
+
+impl SimDevice {
+    /// An erased device of a checked description.
+    ///
+    /// # Errors
+    /// What [`crate::describe::validate`] finds wrong, as text.
+    pub fn new(d: &Description, seed: u64) -> Result<SimDevice, crate::describe::DescribeError> {
+        crate::describe::validate(d)?;
+        let body = match (&d.geometry, &d.timing, &d.ftl, &d.disk) {
+            (Some(g), Some(t), Some(f), None) => Body::Flash(Flash::new(d, g, t, f, derive_seed(seed, 1))),
+            (_, _, _, Some(disk)) => Body::Disk(Hdd::new(d, disk, derive_seed(seed, 1))),
+            _ => unreachable!("validate has refused a description of neither kind"),
+        };
+        Ok(SimDevice {
+            name: d.name.clone(),
+            geometry: Geometry { capacity: Bytes(d.capacity_mib << 20), sector: Bytes(d.sector_bytes) },
+            body,
+            clock_ns: 0,
+            noise_share: d.noise.share,
+            noise: Rng::new(derive_seed(seed, 2)),
+            meter: Meter::new(&d.energy),
+            content: NumberMap::default(),
+        })
+    }
+
+    /// The description's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Flash operations so far; `None` for a disk.
+    pub fn flash_ops(&self) -> Option<OpCounts> {
+        match &self.body {
+            Body::Flash(flash) => Some(flash.nand.ops),
+            Body::Disk(_) => None,
+        }
+    }
+
+    /// Merges and reclamations so far; `None` for a disk.
+    pub fn merges(&self) -> Option<MergeCounts> {
+        match &self.body {
+            Body::Flash(flash) => Some(flash.ftl.counts()),
+            Body::Disk(_) => None,
+        }
+    }
+
+    /// Erases of each physical superblock; empty for a disk.
+    pub fn erase_counts(&self) -> &[u32] {
+        match &self.body {
+            Body::Flash(flash) => &flash.nand.erase_counts,
+            Body::Disk(_) => &[],
+        }
+    }
+
+    /// Energy used since the device was opened, in joules.
+    pub fn energy_joules(&self) -> f64 {
+        let (ops, link_bytes, busy_ns) = self.work();
+        self.meter.joules(self.clock_ns, busy_ns, &ops, link_bytes)
+    }
+
+    /// From now on, notes the cumulative energy every `interval`.
+    pub fn meter_every(&mut self, interval: Nanos) {
+        self.meter.sample_every(self.clock_ns, interval.0.max(1));
+    }
+
+    /// The samples noted so far, oldest first; they are handed over.
+    pub fn take_samples(&mut self) -> Vec<Sample> {
+        self.meter.take_samples()
+    }
+
+    fn work(&self) -> (OpCounts, u64, u64) {
+        match &self.body {
+            Body::Flash(flash) => (flash.nand.ops, flash.link.bytes, flash.busy_ns),
+            Body::Disk(disk) => (OpCounts::default(), disk.link_bytes(), disk.busy_ns()),
+        }
+    }
+
+    /// Follows every page from here on; only on a device nothing was written
+    /// to. Slow, for checks.
+    pub fn watch(&mut self) {
+        if let Body::Flash(flash) = &mut self.body {
+            flash.nand.witness = Some(Box::new(Witness::new(flash.nand.shape.units_per_sb)));
+        }
+    }
+
+    /// Holds the FTL's books against each other and, where watched, the map
+    /// against the content of every page.
+    ///
+    /// # Errors
+    /// What was found wrong.
+    pub fn audit(&mut self) -> Result<(), String> {
+        let Body::Flash(flash) = &mut self.body else { return Ok(()) };
+        flash.ftl.check(&flash.nand)?;
+        let Some(mut witness) = flash.nand.witness.take() else { return Ok(()) };
+        witness.audit(flash.nand.shape.units, |unit| flash.ftl.locate(unit));
+        let result = match witness.violations() {
+            [] => Ok(()),
+            [first, ..] => Err(first.clone()),
+        };
+        flash.nand.witness = Some(witness);
+        result
+    }
+
+    /// Refuses what the device does not take.
+    #[inline]
+    fn accepts(&self, io: &Io) -> bool {
+        let end = io.offset.0.checked_add(u64::from(io.size));
+        let sector = self.geometry.sector.0;
+        let aligned = (io.offset.0 | u64::from(io.size)) & (sector - 1) == 0;
+        let sized = io.size > 0 || io.mode == Mode::Flush;
+        aligned && sized && end.is_some_and(|end| end <= self.geometry.capacity.0)
+    }
+
+    fn refusal(&self, io: &Io) -> DeviceError {
+        DeviceError::Io {
+            target: self.name.clone(),
+            mode: io.mode.name(),
+            offset: io.offset.0,
+            size: u64::from(io.size),
+            source: std::io::Error::new(
+                std::io::ErrorKind::InvalidInput,
+                format!(
+                    "offset and size must be multiples of {} bytes within {} bytes",
+                    self.geometry.sector.0, self.geometry.capacity.0
+                ),
+            ),
+        }
+    }
+
+    /// Serves one IO submitted at `at_ns`; gives when it is done.
+    #[inline]
+    fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
+        let (offset, size) = (io.offset.0, u64::from(io.size));
+        let done = match (&mut self.body, io.mode) {
+            (Body::Flash(flash), Mode::Read) => flash.read(at_ns, offset, size),
+            (Body::Flash(flash), Mode::Write) => flash.write(at_ns, offset, size),
+            (Body::Flash(flash), Mode::Flush) => flash.flush(at_ns),
+            (Body::Flash(flash), Mode::Trim) => flash.trim(at_ns, offset, size),
+            (Body::Disk(disk), Mode::Read) => disk.read(at_ns, offset, size),
+            (Body::Disk(disk), Mode::Write) => disk.write(at_ns, offset, size),
+            (Body::Disk(disk), Mode::Flush) => disk.flush(at_ns),
+            (Body::Disk(_), Mode::Trim) => at_ns,
+        };
+        let done = if self.noise_share > 0.0 {
+            done + ((done - at_ns) as f64 * self.noise_share * self.noise.unit()) as u64
+        } else {
+            done
+        };
+        self.clock_ns = self.clock_ns.max(done);
+        if self.meter.due(done) {
+            self.sample();
+        }
+        done
+    }
+
+    fn sample(&mut self) {
+        let (ops, link_bytes, busy_ns) = self.work();
+        self.meter.note(self.clock_ns, busy_ns, &ops, link_bytes);
+    }
+
+    /// One IO at the device's present time, for the data face.
+    fn serve_now(&mut self, mode: Mode, offset: u64, size: u64) -> Result<(), DeviceError> {
+        let mut at = offset;
+        let end = offset.saturating_add(size);
+        loop {
+            let part = (end - at).min(1 << 20) as u32;
+            let io = Io { wait: Nanos::ZERO, offset: Bytes(at), size: part, mode, pattern: 0 };
+            if !self.accepts(&io) {
+                return Err(self.refusal(&io));
+            }
+            self.serve(self.clock_ns, &io);
+            at += u64::from(part);
+            if at >= end {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Turn {
+    /// Fetches the next IO, ready `io.wait` after `done_ns`.
+    #[inline]
+    fn advance(&mut self, done_ns: u64) {
+        self.next = self.stream.next().map(|io| (done_ns + io.wait.0, io));
+    }
+
+    #[inline]
+    fn record(&mut self, recorder: &dyn Recorder, record: IoRecord) {
+        if self.chunk.len() == self.chunk.capacity() {
+            let full = std::mem::take(&mut self.chunk);
+            self.chunk = recorder.exchange(full);
+        }
+        self.chunk.push(record);
+    }
+}
+
+/// The stream to go next: the earliest ready, the lowest number on a tie.
+#[inline]
+fn earliest(turns: &[Turn]) -> Option<usize> {
+    let mut best: Option<(u64, usize)> = None;
+    for (i, turn) in turns.iter().enumerate() {
+        if let Some((ready, _)) = turn.next
+            && best.is_none_or(|(b, _)| ready < b)
+        {
+            best = Some((ready, i));
+        }
+    }
+    best.map(|(_, i)| i)
+}
+
+impl Device for SimDevice {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn run(
+        &mut self,
+        streams: Vec<Stream>,
+        recorder: &dyn Recorder,
+        limits: RunLimits<'_>,
+    ) -> Result<RunEnd, DeviceError> {
+        if streams.len() > IoRecord::MAX_STREAMS {
+            return Err(DeviceError::Other(format!("at most {} streams in a run", IoRecord::MAX_STREAMS)));
+        }
+        let began = self.clock_ns;
+        let last_start = limits.time.map_or(u64::MAX, |t| began.saturating_add(t.0));
+        let mut turns: Vec<Turn> =
+            streams.into_iter().map(|stream| Turn { stream, next: None, chunk: recorder.fresh() }).collect();
+        turns.iter_mut().for_each(|turn| turn.advance(began));
+        let mut end = RunEnd::default();
+        let mut last = began;
+        while let Some(i) = earliest(&turns) {
+            let Some((ready, io)) = turns[i].next else { break };
+            if ready >= last_start {
+                turns[i].next = None;
+                end.time_limit_hit = true;
+                continue;
+            }
+            if end.ios.is_multiple_of(STOP_EVERY) && limits.stop.now() {
+                end.interrupted = true;
+                break;
+            }
+            if !self.accepts(&io) {
+                return Err(self.refusal(&io));
+            }
+            let done = self.serve(ready, &io);
+            let record = IoRecord::new(&io, i as u16, Nanos(ready - began), Nanos(done - ready));
+            turns[i].record(recorder, record);
+            turns[i].advance(done);
+            last = last.max(done);
+            end.ios += 1;
+        }
+        turns.into_iter().for_each(|turn| recorder.finish(turn.chunk));
+        end.elapsed = Nanos(last - began);
+        Ok(end)
+    }
+
+    fn idle(&mut self, pause: Nanos, stop: &Stop) {
+        if stop.now() {
+            return;
+        }
+        self.clock_ns = self.clock_ns.saturating_add(pause.0);
+        match &mut self.body {
+            Body::Flash(flash) => flash.pass(self.clock_ns),
+            Body::Disk(disk) => disk.pass(self.clock_ns),
+        }
+        if self.meter.due(self.clock_ns) {
+            self.sample();
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(self.clock_ns)
+    }
+
+    fn is_virtual(&self) -> bool {
+        true
+    }
+}
+
+/// Splits a byte range at content pages: page, offset in it, length.
+fn pieces(offset: u64, length: u64) -> impl Iterator<Item = (u64, usize, usize)> {
+    let end = offset + length;
+    let mut at = offset;
+    std::iter::from_fn(move || {
+        (at < end).then(|| {
+            let (page, within) = (at / CONTENT_BYTES, at % CONTENT_BYTES);
+            let take = (CONTENT_BYTES - within).min(end - at);
+            at += take;
+            (page, within as usize, take as usize)
+        })
+    })
+}
+
+impl Blocks for SimDevice {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn read(&mut self, offset: Bytes, into: &mut [u8]) -> Result<(), DeviceError> {
+        self.serve_now(Mode::Read, offset.0, into.len() as u64)?;
+        let mut rest = into;
+        for (page, within, take) in pieces(offset.0, rest.len() as u64) {
+            let (part, tail) = rest.split_at_mut(take);
+            match self.content.get(&page) {
+                Some(bytes) => part.copy_from_slice(&bytes[within..within + take]),
+                None => part.fill(0),
+            }
+            rest = tail;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, offset: Bytes, from: &[u8]) -> Result<(), DeviceError> {
+        self.serve_now(Mode::Write, offset.0, from.len() as u64)?;
+        let mut rest = from;
+        for (page, within, take) in pieces(offset.0, rest.len() as u64) {
+            let (part, tail) = rest.split_at(take);
+            let bytes = self
+                .content
+                .entry(page)
+                .or_insert_with(|| vec![0; CONTENT_BYTES as usize].into_boxed_slice());
+            bytes[within..within + take].copy_from_slice(part);
+            rest = tail;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        self.serve_now(Mode::Flush, 0, 0)
+    }
+
+    fn trim(&mut self, offset: Bytes, length: Bytes) -> Result<(), DeviceError> {
+        if length.0 == 0 {
+            return Ok(());
+        }
+        self.serve_now(Mode::Trim, offset.0, length.0)?;
+        for (page, within, take) in pieces(offset.0, length.0) {
+            if take as u64 == CONTENT_BYTES {
+                self.content.remove(&page);
+            } else if let Some(bytes) = self.content.get_mut(&page) {
+                bytes[within..within + take].fill(0);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,419 @@
+//! A flash device as a whole: link, write buffer, FTL and array, and when each
+//! of them works.
+//!
+//! Pause, burst, start-up and lingering effects (paper 001, sections 4.2, 4.3
+//! and 5.1) come from three rules. A write is done when the buffer has it; a
+//! buffer without room waits for lines to reach flash; lines proceed while the
+//! array has nothing else to do, and with a share of the device while reads
+//! are served. The array's own clock (`array_ns`) advances only then: idle
+//! time, link transfers, shares of reads and waiting writes move it on. It
+//! never runs ahead of the device's clock, so nothing begins before it was
+//! decided on.
+
+use crate::cache::{Lines, Range};
+use crate::describe::{self, Description, Destage};
+use crate::ftl::{AnyFtl, Ftl};
+use crate::link::Link;
+use crate::nand::{Nand, Shape};
+use crate::units::{byte_ns_q20, transfer_ns, us_ns};
+use std::collections::VecDeque;
+
+/// The write buffer and the batch on its way to flash.
+#[derive(Clone, Debug)]
+struct Buffer {
+    destage: Destage,
+    capacity: usize,
+    batch: usize,
+    /// Time taken from the host for each ns of a read, in 2^-10.
+    toll_q10: u64,
+    idle_delay_ns: u64,
+    pipelined: bool,
+    lines: Lines,
+    /// When each line on its way is programmed, on the array's clock.
+    in_flight: Vec<u64>,
+    array_ns: u64,
+    /// When the lines handed to the array are programmed ([`Destage::Immediate`]).
+    programmed_ns: VecDeque<u64>,
+}
+
+impl Buffer {
+    fn new(b: &describe::Buffer) -> Buffer {
+        let line_bytes = b.line_kib << 10;
+        Buffer {
+            destage: b.destage,
+            capacity: (b.kib / b.line_kib) as usize,
+            batch: b.batch_lines as usize,
+            toll_q10: (b.background_share / (1.0 - b.background_share) * 1024.0).round() as u64,
+            idle_delay_ns: us_ns(b.idle_delay_us),
+            pipelined: b.pipelined,
+            lines: Lines::new(line_bytes),
+            in_flight: Vec::new(),
+            array_ns: 0,
+            programmed_ns: VecDeque::new(),
+        }
+    }
+
+    fn full(&self) -> bool {
+        self.lines.len() + self.in_flight.len() >= self.capacity
+    }
+
+    /// True where so little room is left that destaging should go on.
+    fn nearly_full(&self) -> bool {
+        let ahead = if self.pipelined { 1 } else { self.batch };
+        self.lines.len() + self.in_flight.len() + ahead > self.capacity
+    }
+
+    /// Lines that may be handed to the array now.
+    fn may_start(&self) -> usize {
+        match (self.pipelined, self.in_flight.is_empty()) {
+            (true, _) => (self.batch - self.in_flight.len().min(self.batch)).min(1),
+            (false, true) => self.batch,
+            (false, false) => 0,
+        }
+    }
+
+    /// Array time until the next line is programmed; `None` where none is on
+    /// its way.
+    fn next_done(&self) -> Option<u64> {
+        self.in_flight.iter().min().map(|done| done.saturating_sub(self.array_ns))
+    }
+
+    /// Moves the array's clock on.
+    fn advance(&mut self, time_ns: u64) {
+        self.array_ns += time_ns;
+        let now = self.array_ns;
+        self.in_flight.retain(|done| *done > now);
+    }
+}
+
+/// The region in one-bit mode and its folding.
+#[derive(Clone, Copy, Debug)]
+struct Fold {
+    pages: u64,
+    page_ns: u64,
+}
+
+/// A flash device.
+#[derive(Clone, Debug)]
+pub struct Flash {
+    /// The array, with its counters.
+    pub nand: Nand,
+    /// The FTL.
+    pub ftl: AnyFtl,
+    /// The interface.
+    pub link: Link,
+    buffer: Option<Buffer>,
+    fold: Option<Fold>,
+    unit_shift: u32,
+    units: u64,
+    read_ahead: bool,
+    seek_read_ns: u64,
+    first_page_ns: u64,
+    next_read: u64,
+    read_ahead_ns: u64,
+    /// Time spent serving, in ns.
+    pub busy_ns: u64,
+    quiet_since_ns: u64,
+}
+
+impl Flash {
+    /// An erased device of a checked description.
+    pub fn new(
+        d: &Description,
+        g: &describe::Geometry,
+        t: &describe::Timing,
+        f: &describe::Ftl,
+        seed: u64,
+    ) -> Flash {
+        let shape = Shape::new(d, g, f);
+        let (ftl, mut nand) = AnyFtl::new(d, shape, t, f, seed);
+        let fold = d.slc.as_ref().map(|s| Fold {
+            pages: (s.cache_mib << 20) / shape.unit_bytes,
+            page_ns: transfer_ns(shape.unit_bytes, byte_ns_q20(s.fold_mb_s)).max(1),
+        });
+        if let (Some(s), Some(fold)) = (&d.slc, fold) {
+            nand.slc_pages_left = fold.pages;
+            nand.slc_program_ns = us_ns(s.program_us);
+        }
+        Flash {
+            nand,
+            ftl,
+            link: Link::new(&d.link),
+            buffer: d.buffer.as_ref().map(Buffer::new),
+            fold,
+            unit_shift: shape.unit_bytes.trailing_zeros(),
+            units: shape.units,
+            read_ahead: d.link.read_ahead_kib > 0,
+            seek_read_ns: us_ns(d.link.seek_read_us),
+            first_page_ns: us_ns(t.read_us) + transfer_ns(shape.unit_bytes, byte_ns_q20(t.bus_mb_s)),
+            next_read: u64::MAX,
+            read_ahead_ns: 0,
+            busy_ns: 0,
+            quiet_since_ns: 0,
+        }
+    }
+
+    /// Units that a byte range touches.
+    fn span(&self, range: Range) -> (u64, u64) {
+        let first = range.start >> self.unit_shift;
+        (first, ((range.end - 1) >> self.unit_shift) - first + 1)
+    }
+
+    /// Reads `size` bytes at `offset`, submitted at `at_ns`; gives when done.
+    pub fn read(&mut self, at_ns: u64, offset: u64, size: u64) -> u64 {
+        let (slot, start) = self.begin(at_ns);
+        let range = Range { start: offset, end: offset + size };
+        let sequential = offset == self.next_read;
+        let latency = self.link.read_latency_ns() + if sequential { 0 } else { self.seek_read_ns };
+        let in_buffer = self.buffer.as_ref().is_some_and(|b| !b.lines.is_empty() && b.lines.covers(range));
+        let mut ready = start + latency;
+        let mut flash_done = ready;
+        if !in_buffer {
+            let ahead = sequential && self.read_ahead;
+            let from = if ahead { self.read_ahead_ns.min(ready) } else { ready };
+            let (unit, count) = self.span(range);
+            flash_done = self.ftl.read(&mut self.nand, from, unit, count);
+            self.read_ahead_ns = flash_done;
+            ready = ready.max(flash_done.min(from + self.first_page_ns));
+        }
+        self.next_read = offset + size;
+        let sent = self.link.to_host(ready, size);
+        let done = self.share(start, sent.max(flash_done));
+        self.end(slot, start, done)
+    }
+
+    /// Destaging with a share of the device lengthens a read that would have
+    /// taken from `start` to `done`.
+    fn share(&mut self, start: u64, done: u64) -> u64 {
+        let toll_q10 = self.buffer.as_ref().map_or(0, |b| b.toll_q10);
+        if toll_q10 == 0 {
+            return done;
+        }
+        let toll = ((done - start) * toll_q10) >> 10;
+        done + toll - self.destage(done, toll, false)
+    }
+
+    /// Lets lines proceed for up to `time_ns` of array time, the device's clock
+    /// being `now_ns`; gives the time there was nothing to do in.
+    fn destage(&mut self, now_ns: u64, time_ns: u64, only_if_nearly_full: bool) -> u64 {
+        let mut left = time_ns;
+        loop {
+            let Some(buffer) = &mut self.buffer else { return left };
+            let wanted = !buffer.lines.is_empty() && (!only_if_nearly_full || buffer.nearly_full());
+            if wanted && buffer.may_start() > 0 && buffer.destage == Destage::Async {
+                self.start_lines(now_ns);
+                continue;
+            }
+            let Some(next) = buffer.next_done() else { return left };
+            if left == 0 {
+                return 0;
+            }
+            let step = next.min(left);
+            buffer.advance(step);
+            left -= step;
+        }
+    }
+
+    /// Writes `size` bytes at `offset`, submitted at `at_ns`; gives when done.
+    #[inline]
+    pub fn write(&mut self, at_ns: u64, offset: u64, size: u64) -> u64 {
+        let (slot, start) = self.begin(at_ns);
+        self.next_read = u64::MAX;
+        let received = self.link.from_host(start, size);
+        let range = Range { start: offset, end: offset + size };
+        let destage = self.buffer.as_ref().map(|b| b.destage);
+        let destages_alone = destage == Some(Destage::Async);
+        let done = match destage {
+            None => self.to_flash(received, range),
+            Some(Destage::Immediate) => self.write_behind(received, range),
+            Some(_) => {
+                if destages_alone {
+                    // The array has the time of the link transfer to itself.
+                    self.destage(start, received - start, true);
+                }
+                self.into_lines(received, range)
+            }
+        };
+        self.end(slot, start, done)
+    }
+
+    /// Programs a byte range; pages written in part are read first.
+    fn to_flash(&mut self, at_ns: u64, range: Range) -> u64 {
+        let (unit, count) = self.span(range);
+        let mask = (1u64 << self.unit_shift) - 1;
+        let mut ready = at_ns;
+        if range.start & mask != 0 {
+            ready = self.ftl.read(&mut self.nand, ready, unit, 1);
+        }
+        if range.end & mask != 0 && (count > 1 || range.start & mask == 0) {
+            ready = self.ftl.read(&mut self.nand, ready, unit + count - 1, 1);
+        }
+        self.ftl.write(&mut self.nand, ready, unit, count)
+    }
+
+    /// The buffer hides programming as long as it has lines to spare.
+    fn write_behind(&mut self, at_ns: u64, range: Range) -> u64 {
+        let mut now = at_ns;
+        let mut rest = range;
+        while rest.start < rest.end {
+            let Some(buffer) = &mut self.buffer else { return now };
+            let part = buffer.lines.first_part(rest);
+            while buffer.programmed_ns.front().is_some_and(|t| *t <= now) {
+                buffer.programmed_ns.pop_front();
+            }
+            if buffer.programmed_ns.len() >= buffer.capacity {
+                now = now.max(buffer.programmed_ns.pop_front().unwrap_or(now));
+            }
+            let programmed = self.to_flash(now, part);
+            if let Some(buffer) = &mut self.buffer {
+                buffer.programmed_ns.push_back(programmed);
+            }
+            rest.start = part.end;
+        }
+        now
+    }
+
+    /// Puts a range into the buffer's lines, waiting for room where there is none.
+    fn into_lines(&mut self, at_ns: u64, range: Range) -> u64 {
+        let mut now = at_ns;
+        let mut rest = range;
+        while rest.start < rest.end {
+            let Some(buffer) = &mut self.buffer else { return now };
+            let part = buffer.lines.first_part(rest);
+            let breaks_run =
+                buffer.destage == Destage::Run && !buffer.lines.is_empty() && !buffer.lines.adjoins(part);
+            if breaks_run || buffer.full() && !buffer.lines.holds(part.start) {
+                now = self.wait_for_line(now);
+                continue;
+            }
+            buffer.lines.put(part);
+            rest.start = part.end;
+        }
+        if self.buffer.as_ref().is_some_and(|b| b.destage == Destage::Async) {
+            self.destage(now, 0, true);
+        }
+        now
+    }
+
+    /// Waits until a line (of a batch: all of them) is programmed.
+    fn wait_for_line(&mut self, now_ns: u64) -> u64 {
+        while self.buffer.as_ref().is_some_and(|b| b.may_start() > 0 && !b.lines.is_empty()) {
+            self.start_lines(now_ns);
+        }
+        let Some(buffer) = &mut self.buffer else { return now_ns };
+        let next = buffer.next_done().unwrap_or(0);
+        buffer.advance(next);
+        now_ns + next
+    }
+
+    /// Hands lines to the array: the FTL's books change now, their time passes
+    /// on the array's clock.
+    fn start_lines(&mut self, now_ns: u64) {
+        let Some(buffer) = &mut self.buffer else { return };
+        if buffer.in_flight.is_empty() {
+            debug_assert!(buffer.array_ns <= now_ns, "the array's clock ran ahead");
+            buffer.array_ns = now_ns;
+        }
+        let at = buffer.array_ns;
+        let before = buffer.lines.len();
+        let batch = buffer.lines.take_batch(buffer.may_start());
+        let taken = before - buffer.lines.len();
+        let done = batch.iter().map(|range| self.to_flash(at, *range)).max().unwrap_or(at);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.in_flight.extend(std::iter::repeat_n(done.max(at), taken));
+            buffer.advance(0);
+        }
+    }
+
+    /// What the device does on its own between `from_ns` and `to_ns`.
+    pub fn idle(&mut self, from_ns: u64, to_ns: u64) {
+        let mut now = from_ns;
+        if let Some(buffer) = &self.buffer
+            && buffer.destage == Destage::Async
+        {
+            // What is on its way goes on; new lines wait for the delay to pass.
+            let wake = (self.quiet_since_ns + buffer.idle_delay_ns).clamp(from_ns, to_ns);
+            self.destage(from_ns, wake - from_ns, true);
+            let left = self.destage(wake, to_ns - wake, false);
+            now = to_ns - left;
+        }
+        while now < to_ns {
+            match self.ftl.reclaim_idle(&mut self.nand, now) {
+                Some(end) => now = end.max(now + 1),
+                None => break,
+            }
+        }
+        self.fold_slc(from_ns, to_ns);
+    }
+
+    /// Folds the one-bit region in idle time.
+    fn fold_slc(&mut self, from_ns: u64, to_ns: u64) {
+        let Some(fold) = self.fold else { return };
+        let folded =
+            ((to_ns.saturating_sub(from_ns)) / fold.page_ns).min(fold.pages - self.nand.slc_pages_left);
+        self.nand.slc_pages_left += folded;
+        self.nand.ops.reads += folded;
+        self.nand.ops.programs += folded;
+        self.nand.ops.copies += folded;
+    }
+
+    /// Empties the buffer.
+    pub fn flush(&mut self, at_ns: u64) -> u64 {
+        let (slot, start) = self.begin(at_ns);
+        let mut now = self.link.command(start);
+        while let Some(buffer) = &mut self.buffer {
+            if let Some(last) = buffer.programmed_ns.drain(..).max() {
+                now = now.max(last);
+            }
+            if buffer.in_flight.is_empty() && buffer.lines.is_empty() {
+                break;
+            }
+            now = self.wait_for_line(now);
+        }
+        self.end(slot, start, now)
+    }
+
+    /// Forgets the whole pages in `size` bytes at `offset`.
+    pub fn trim(&mut self, at_ns: u64, offset: u64, size: u64) -> u64 {
+        let (slot, start) = self.begin(at_ns);
+        let mut now = self.link.command(start);
+        let first = (offset + (1 << self.unit_shift) - 1) >> self.unit_shift;
+        let end = ((offset + size) >> self.unit_shift).min(self.units);
+        if first < end {
+            let whole = Range { start: first << self.unit_shift, end: end << self.unit_shift };
+            if let Some(buffer) = &mut self.buffer {
+                buffer.lines.drop_range(whole);
+            }
+            now = self.ftl.trim(&mut self.nand, now, first, end - first);
+        }
+        self.end(slot, start, now)
+    }
+
+    #[inline]
+    fn begin(&mut self, at_ns: u64) -> (usize, u64) {
+        if at_ns > self.quiet_since_ns {
+            self.idle(self.quiet_since_ns, at_ns);
+        }
+        self.link.accept(at_ns)
+    }
+
+    #[inline]
+    fn end(&mut self, slot: usize, start_ns: u64, done_ns: u64) -> u64 {
+        debug_assert!(done_ns >= start_ns, "an IO ended before it began");
+        self.link.release(slot, done_ns);
+        let from = start_ns.max(self.quiet_since_ns);
+        if done_ns > from {
+            self.busy_ns += done_ns - from;
+        }
+        self.quiet_since_ns = self.quiet_since_ns.max(done_ns);
+        done_ns
+    }
+
+    /// Time without host IOs up to `now_ns` has passed (a pause).
+    pub fn pass(&mut self, now_ns: u64) {
+        if now_ns > self.quiet_since_ns {
+            self.idle(self.quiet_since_ns, now_ns);
+            self.quiet_since_ns = now_ns;
+        }
+    }
+}

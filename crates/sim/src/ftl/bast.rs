@@ -1,0 +1,377 @@
+//! BAST: block mapping with log blocks, each of them for one data block.
+//!
+//! Method: Kim et al., "A space-efficient flash translation layer for
+//! CompactFlash systems", IEEE Trans. Consumer Electronics 48(2), 2002, on
+//! superblocks. A write goes to the next page of the superblock's log block.
+//! When none is left the least recently used are reclaimed:
+//! * switch merge: the log holds all pages in order and becomes the data block;
+//! * partial merge: in order so far, the rest is copied to it from the data block;
+//! * full merge: the newest copy of every page is copied to a new block.
+//!
+//! Additions: `merge_batch` log blocks are reclaimed at once, each in its own
+//! bank, so that a controller with several banks gains from their parallel
+//! work. With `permuted_switch` a log that holds each page exactly once
+//! becomes the data block in whatever order, which needs a page map of the
+//! superblock (Kang et al., "A superblock-based flash translation layer for
+//! NAND flash memory", EMSOFT 2006).
+//!
+//! Going on in another log than the last costs a change of the page map held
+//! in RAM (`timing.log_switch_us`). With `page_wise_log_copy` a full merge
+//! copies the log's pages one at a time, the data block's row by row.
+//!
+//! Superblock `s` and its log lie in bank `s % banks`. A merge costs rows, not
+//! a loop over pages. Memory: 4 bytes a superblock, one bit a page, and 4
+//! bytes a page of each log block.
+
+use super::free::FreeList;
+use super::written::Written;
+use super::{Ftl, MergeCounts};
+use crate::cache::NumberMap;
+use crate::describe;
+use crate::nand::{Nand, Shape};
+
+const NONE: u32 = u32::MAX;
+
+/// A log block.
+#[derive(Clone, Debug)]
+struct Log {
+    logical: u32,
+    physical: u32,
+    used: u32,
+    /// Pages that have their newest copy here.
+    valid: u32,
+    /// Page `i` was written at place `i`, for all so far.
+    in_order: bool,
+    /// Place of each page's newest copy, `NONE` where it is not here.
+    place: Vec<u32>,
+    last_use: u64,
+}
+
+/// Data blocks, logs and where they are.
+#[derive(Clone, Debug)]
+pub struct Bast {
+    units_per_sb: u32,
+    banks: u32,
+    batch: usize,
+    limit: usize,
+    permuted_switch: bool,
+    page_wise_log_copy: bool,
+    /// The log whose page map is in RAM.
+    active: u32,
+    /// Physical data block of each superblock, `NONE` before the first merge.
+    data: Vec<u32>,
+    written: Written,
+    /// Data blocks whose pages are not in order: place of each page.
+    permuted: NumberMap<u32, Box<[u32]>>,
+    logs: Vec<Log>,
+    /// Log of each superblock that has one.
+    log_of: Vec<u16>,
+    spare_places: Vec<Vec<u32>>,
+    free: FreeList,
+    clock: u64,
+    counts: MergeCounts,
+}
+
+const NO_LOG: u16 = u16::MAX;
+
+/// Data blocks, logs (which may all fall into one bank) and a merge's target.
+pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 {
+    let per_bank = u64::from(shape.logical_sbs).div_ceil(u64::from(shape.banks))
+        + u64::from(f.log_blocks.unwrap_or(4))
+        + 1
+        + u64::from(spare_blocks);
+    per_bank * u64::from(shape.banks)
+}
+
+impl Bast {
+    /// An empty map on an erased array.
+    pub fn new(nand: &Nand, f: &describe::Ftl) -> Bast {
+        let shape = &nand.shape;
+        let sbs = shape.logical_sbs as usize;
+        Bast {
+            units_per_sb: shape.units_per_sb,
+            banks: shape.banks,
+            batch: f.merge_batch.unwrap_or(1) as usize,
+            limit: f.log_blocks.unwrap_or(4) as usize,
+            permuted_switch: f.permuted_switch.unwrap_or(false),
+            page_wise_log_copy: f.page_wise_log_copy.unwrap_or(false),
+            active: NONE,
+            data: vec![NONE; sbs],
+            written: Written::new(shape.units_per_sb, shape.logical_sbs),
+            permuted: NumberMap::default(),
+            logs: Vec::new(),
+            log_of: vec![NO_LOG; sbs],
+            spare_places: Vec::new(),
+            free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
+            clock: 0,
+            counts: MergeCounts::default(),
+        }
+    }
+
+    fn bank(&self, logical: u32) -> u32 {
+        logical % self.banks
+    }
+
+    /// Physical page of a unit in its data block.
+    fn in_data(&self, logical: u32, index: u32) -> u64 {
+        let place = self.permuted.get(&logical).map_or(index, |places| places[index as usize]);
+        u64::from(self.data[logical as usize]) * u64::from(self.units_per_sb) + u64::from(place)
+    }
+
+    /// The log of a superblock, opened where it has none.
+    fn log_for(&mut self, nand: &mut Nand, at_ns: u64, logical: u32) -> (usize, u64) {
+        let mut at = at_ns;
+        if self.log_of[logical as usize] == NO_LOG {
+            if self.logs.len() >= self.limit {
+                // The new log has a block of its own; it need not wait for the
+                // merge, but the write is done only when both are.
+                at = self.reclaim(nand, at_ns);
+            }
+            let bank = self.bank(logical);
+            let physical = self.free.take(bank).expect("a bank has blocks for every log and a merge");
+            let place = self.spare_places.pop().unwrap_or_else(|| vec![NONE; self.units_per_sb as usize]);
+            self.log_of[logical as usize] = self.logs.len() as u16;
+            let (used, valid, in_order, last_use) = (0, 0, true, 0);
+            self.logs.push(Log { logical, physical, used, valid, in_order, place, last_use });
+        }
+        let i = self.log_of[logical as usize] as usize;
+        self.clock += 1;
+        self.logs[i].last_use = self.clock;
+        (i, at)
+    }
+
+    /// Merges the least recently used logs, all beginning at `at_ns`.
+    fn reclaim(&mut self, nand: &mut Nand, at_ns: u64) -> u64 {
+        let mut end = at_ns;
+        for _ in 0..self.batch.min(self.logs.len()) {
+            let oldest = (0..self.logs.len()).min_by_key(|i| self.logs[*i].last_use);
+            let Some(i) = oldest else { break };
+            end = end.max(self.merge(nand, at_ns, i));
+        }
+        end
+    }
+
+    /// Ends log `i` by the cheapest merge there is.
+    fn merge(&mut self, nand: &mut Nand, at_ns: u64, i: usize) -> u64 {
+        let log = self.logs.swap_remove(i);
+        if let Some(moved) = self.logs.get(i) {
+            self.log_of[moved.logical as usize] = i as u16;
+        }
+        self.log_of[log.logical as usize] = NO_LOG;
+        let total = self.written.count(log.logical);
+        let complete = log.valid == total && log.used == log.valid;
+        if complete && (log.in_order || self.permuted_switch) {
+            self.counts.switch += 1;
+            self.replace(nand, at_ns, log)
+        } else if log.in_order && !self.has_gaps(&log) {
+            self.counts.partial += 1;
+            self.partial(nand, at_ns, log)
+        } else {
+            self.counts.full += 1;
+            self.full(nand, at_ns, log)
+        }
+    }
+
+    /// True where pages beyond the log's end were not all written, so that it
+    /// cannot be completed in order.
+    fn has_gaps(&self, log: &Log) -> bool {
+        // A superblock at the end of the device has fewer pages; those beyond
+        // are never written, so an incomplete superblock is merged in full.
+        self.written.count(log.logical) != self.units_per_sb
+    }
+
+    /// The log takes the data block's place.
+    fn replace(&mut self, nand: &mut Nand, at_ns: u64, mut log: Log) -> u64 {
+        let mut end = at_ns;
+        let old = std::mem::replace(&mut self.data[log.logical as usize], log.physical);
+        if log.in_order {
+            self.permuted.remove(&log.logical);
+        } else {
+            self.permuted.insert(log.logical, log.place.clone().into_boxed_slice());
+        }
+        if old != NONE {
+            end = self.erase(nand, at_ns, old);
+        }
+        log.place.fill(NONE);
+        self.spare_places.push(log.place);
+        nand.update_map(end, log.physical)
+    }
+
+    fn erase(&mut self, nand: &mut Nand, at_ns: u64, physical: u32) -> u64 {
+        let end = nand.erase_rows(at_ns, physical);
+        self.free.give(physical, nand.bank_of(physical), nand.erase_counts[physical as usize]);
+        end
+    }
+
+    /// The rest of the data block is copied behind the log's pages.
+    fn partial(&mut self, nand: &mut Nand, at_ns: u64, mut log: Log) -> u64 {
+        let rest = if self.data[log.logical as usize] == NONE { 0 } else { self.units_per_sb - log.used };
+        self.tell_witness(nand, &log, log.used, log.physical);
+        let copied = nand.copy_rows(at_ns, log.physical, u64::from(rest));
+        for (index, place) in log.place.iter_mut().enumerate() {
+            *place = index as u32;
+        }
+        self.replace(nand, copied, log)
+    }
+
+    /// The newest copies go to a new block; log and data block are erased.
+    fn full(&mut self, nand: &mut Nand, at_ns: u64, mut log: Log) -> u64 {
+        let bank = self.bank(log.logical);
+        let target = self.free.take(bank).expect("a bank has blocks for every log and a merge");
+        self.tell_witness(nand, &log, 0, target);
+        // A merge copies whole blocks: it does not look which pages were ever
+        // written, only whether there is a data block.
+        let none = self.data[log.logical as usize] == NONE;
+        let all = if none { log.valid } else { self.units_per_sb };
+        let mut end = if self.page_wise_log_copy {
+            let rows = nand.copy_rows(at_ns, target, u64::from(all - log.valid));
+            nand.copy_scattered(rows, target, u64::from(log.valid))
+        } else {
+            nand.copy_rows(at_ns, target, u64::from(all))
+        };
+        let old = std::mem::replace(&mut self.data[log.logical as usize], target);
+        self.permuted.remove(&log.logical);
+        if old != NONE {
+            end = end.max(self.erase(nand, at_ns, old));
+        }
+        end = end.max(self.erase(nand, at_ns, log.physical));
+        log.place.fill(NONE);
+        self.spare_places.push(log.place);
+        nand.update_map(end, target)
+    }
+
+    /// In checked runs: which pages the arithmetic of a merge stands for.
+    fn tell_witness(&self, nand: &mut Nand, log: &Log, from: u32, target: u32) {
+        let Some(witness) = &mut nand.witness else { return };
+        let first = u64::from(log.logical) * u64::from(self.units_per_sb);
+        for index in from..self.units_per_sb {
+            if !self.written.has(first + u64::from(index)) {
+                continue;
+            }
+            let place = log.place[index as usize];
+            let source = if place == NONE {
+                self.in_data(log.logical, index)
+            } else {
+                u64::from(log.physical) * u64::from(self.units_per_sb) + u64::from(place)
+            };
+            let to = u64::from(target) * u64::from(self.units_per_sb) + u64::from(index);
+            witness.copy(source, to);
+        }
+    }
+
+    /// Appends up to `count` pages of one superblock; gives how many and when
+    /// they are programmed.
+    fn append(&mut self, nand: &mut Nand, at_ns: u64, logical: u32, index: u32, count: u32) -> (u32, u64) {
+        let (i, reclaimed) = self.log_for(nand, at_ns, logical);
+        let mut at = at_ns;
+        let log = &mut self.logs[i];
+        if std::mem::replace(&mut self.active, log.physical) != log.physical {
+            at = nand.switch_log(at, log.physical);
+        }
+        let take = count.min(self.units_per_sb - log.used);
+        log.in_order &= index == log.used;
+        for k in 0..take {
+            let place = &mut log.place[(index + k) as usize];
+            log.valid += u32::from(*place == NONE);
+            *place = log.used + k;
+        }
+        let first = log.used;
+        log.used += take;
+        let (physical, full) = (log.physical, log.used == self.units_per_sb);
+        if let Some(witness) = &mut nand.witness {
+            let unit = u64::from(logical) * u64::from(self.units_per_sb) + u64::from(index);
+            let ppu = u64::from(physical) * u64::from(self.units_per_sb) + u64::from(first);
+            (0..u64::from(take)).for_each(|k| witness.host_write(unit + k, ppu + k));
+        }
+        self.written.mark(logical, index, take);
+        let mut end = nand.program_rows(at, physical, u64::from(first), u64::from(take));
+        if full {
+            end = self.merge(nand, end, i);
+        }
+        (take, end.max(reclaimed))
+    }
+}
+
+impl Ftl for Bast {
+    fn write(&mut self, nand: &mut Nand, at_ns: u64, unit: u64, count: u64) -> u64 {
+        let per_sb = u64::from(self.units_per_sb);
+        let (mut at, mut left, mut end) = (unit, count, at_ns);
+        while left > 0 {
+            let (logical, index) = ((at / per_sb) as u32, (at % per_sb) as u32);
+            let take = left.min(per_sb - u64::from(index)) as u32;
+            let (done, programmed) = self.append(nand, at_ns, logical, index, take);
+            end = end.max(programmed);
+            at += u64::from(done);
+            left -= u64::from(done);
+        }
+        end
+    }
+
+    fn read(&mut self, nand: &mut Nand, at_ns: u64, unit: u64, count: u64) -> u64 {
+        super::read_by_superblock(nand, at_ns, unit, count, |u| self.locate(u))
+    }
+
+    /// Trimmed pages are not copied by merges any more; a superblock trimmed
+    /// whole gives its blocks back.
+    fn trim(&mut self, nand: &mut Nand, at_ns: u64, unit: u64, count: u64) -> u64 {
+        let mut end = at_ns;
+        for u in unit..unit + count {
+            if !self.written.clear(u) {
+                continue;
+            }
+            let logical = (u / u64::from(self.units_per_sb)) as u32;
+            if let Some(log) = self.logs.get_mut(self.log_of[logical as usize] as usize) {
+                let place = &mut log.place[(u % u64::from(self.units_per_sb)) as usize];
+                log.valid -= u32::from(*place != NONE);
+                *place = NONE;
+            }
+            if let Some(witness) = &mut nand.witness {
+                witness.trim(u);
+            }
+            let data = self.data[logical as usize];
+            if self.written.count(logical) == 0 && data != NONE {
+                self.data[logical as usize] = NONE;
+                self.permuted.remove(&logical);
+                end = end.max(self.erase(nand, at_ns, data));
+            }
+        }
+        end
+    }
+
+    fn reclaim_idle(&mut self, _nand: &mut Nand, _at_ns: u64) -> Option<u64> {
+        None
+    }
+
+    fn locate(&self, unit: u64) -> Option<u64> {
+        if !self.written.has(unit) {
+            return None;
+        }
+        let per_sb = u64::from(self.units_per_sb);
+        let (logical, index) = ((unit / per_sb) as u32, (unit % per_sb) as u32);
+        if let Some(log) = self.logs.get(self.log_of[logical as usize] as usize) {
+            let place = log.place[index as usize];
+            if place != NONE {
+                return Some(u64::from(log.physical) * per_sb + u64::from(place));
+            }
+        }
+        Some(self.in_data(logical, index))
+    }
+
+    fn check(&self, nand: &Nand) -> Result<(), String> {
+        let blocks = self.data.iter().filter(|d| **d != NONE).count() + self.logs.len() + self.free.total();
+        if blocks != nand.physical_sbs() as usize {
+            return Err(format!("{blocks} superblocks in the books, {} in the array", nand.physical_sbs()));
+        }
+        for (i, log) in self.logs.iter().enumerate() {
+            let here = log.place.iter().filter(|p| **p != NONE).count();
+            if here != log.valid as usize || self.log_of[log.logical as usize] as usize != i {
+                return Err(format!("log {i}: {here} pages here, {} counted", log.valid));
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> MergeCounts {
+        self.counts
+    }
+}

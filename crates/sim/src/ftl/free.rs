@@ -1,0 +1,73 @@
+//! Free superblocks, by bank, oldest first or least worn first.
+//!
+//! Dynamic wear levelling (paper 001, section 2.1: "the block manager must
+//! implement some form of wear-leveling") is the choice of the least worn free
+//! superblock; without it they are taken in the order they were freed.
+
+use crate::describe::WearLevelling;
+use std::collections::{BTreeSet, VecDeque};
+
+/// Free superblocks of all banks.
+#[derive(Clone, Debug)]
+pub struct FreeList {
+    by_wear: bool,
+    queues: Vec<VecDeque<u32>>,
+    trees: Vec<BTreeSet<(u32, u32)>>,
+    total: usize,
+}
+
+impl FreeList {
+    /// Superblocks `0..sbs`, all free and unworn, in `banks` banks.
+    pub fn new(sbs: u32, banks: u32, levelling: WearLevelling) -> FreeList {
+        let mut list = FreeList {
+            by_wear: levelling != WearLevelling::None,
+            queues: vec![VecDeque::new(); banks as usize],
+            trees: vec![BTreeSet::new(); banks as usize],
+            total: 0,
+        };
+        (0..sbs).for_each(|sb| list.give(sb, sb % banks, 0));
+        list
+    }
+
+    /// Puts an erased superblock back.
+    pub fn give(&mut self, sb: u32, bank: u32, erases: u32) {
+        self.total += 1;
+        if self.by_wear {
+            self.trees[bank as usize].insert((erases, sb));
+        } else {
+            self.queues[bank as usize].push_back(sb);
+        }
+    }
+
+    /// Takes one of `bank`.
+    pub fn take(&mut self, bank: u32) -> Option<u32> {
+        let sb = if self.by_wear {
+            self.trees[bank as usize].pop_first().map(|(_, sb)| sb)
+        } else {
+            self.queues[bank as usize].pop_front()
+        };
+        self.total -= usize::from(sb.is_some());
+        sb
+    }
+
+    /// Takes one of the most worn of `bank`: where cold data goes.
+    pub fn take_most_worn(&mut self, bank: u32) -> Option<u32> {
+        let sb = if self.by_wear {
+            self.trees[bank as usize].pop_last().map(|(_, sb)| sb)
+        } else {
+            self.queues[bank as usize].pop_back()
+        };
+        self.total -= usize::from(sb.is_some());
+        sb
+    }
+
+    /// Free superblocks of `bank`.
+    pub fn in_bank(&self, bank: u32) -> usize {
+        self.trees[bank as usize].len() + self.queues[bank as usize].len()
+    }
+
+    /// Free superblocks of all banks.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+}

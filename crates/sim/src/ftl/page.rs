@@ -1,0 +1,405 @@
+//! Page mapping: any page goes to the next free page; superblocks are
+//! reclaimed by copying what is still valid.
+//!
+//! Method: a log over the whole device (Rosenblum and Ousterhout, "The design
+//! and implementation of a log-structured file system", SOSP 1991, which also
+//! has the cost-benefit rule). Greedy reclaims the superblock with the fewest
+//! valid pages; d-choices the best of d drawn at random (Van Houdt, "A mean
+//! field model for a class of garbage collection algorithms in flash-based
+//! solid state drives", SIGMETRICS 2013). Hot/cold: what survived a
+//! reclamation is written apart from what the host writes.
+//!
+//! Errata: the SOSP paper's score (1 - u) * age / (1 + u) counts reading whole
+//! segments; flash reads only valid pages, hence 2u below (Kawaguchi et al.,
+//! USENIX 1995).
+//!
+//! Memory: 4 bytes a logical page, 4 a physical page and one bit, so below 10
+//! bytes a page while spare capacity is under 40 %.
+
+use super::free::FreeList;
+use super::{Ftl, MergeCounts};
+use crate::describe::{self, GcPolicy, WearLevelling};
+use crate::nand::{Nand, Shape};
+use uflip_device::rng::Rng;
+
+const NONE: u32 = u32::MAX;
+/// Superblocks whose smallest valid count is kept in one number.
+const GROUP: usize = 64;
+/// Erases that the most worn free superblock may be ahead of the least worn
+/// one in use before static wear levelling moves the latter.
+const WEAR_GAP: u32 = 16;
+/// Reclamations between two looks at wear.
+const WEAR_EVERY: u64 = 32;
+
+/// An open superblock and its next free page.
+#[derive(Clone, Copy, Debug)]
+struct Frontier {
+    sb: u32,
+    next: u32,
+}
+
+/// The map and the books of page mapping.
+#[derive(Clone, Debug)]
+pub struct Page {
+    units_per_sb: u32,
+    slots: u32,
+    streams: u32,
+    policy: GcPolicy,
+    choices: u32,
+    levelling: WearLevelling,
+    idle_target: usize,
+    map: Vec<u32>,
+    owner: Vec<u32>,
+    valid_bits: Vec<u64>,
+    valid: Vec<u32>,
+    /// Valid pages of closed superblocks, `NONE` for open and free ones.
+    key: Vec<u32>,
+    group_min: Vec<u32>,
+    closed_at: Vec<u64>,
+    frontiers: Vec<Option<Frontier>>,
+    turn: [u32; 2],
+    free: FreeList,
+    pages_written: u64,
+    rng: Rng,
+    counts: MergeCounts,
+    /// Logical pages moved by reclamation, where somebody wants to know.
+    pub(super) moved: Option<Vec<u32>>,
+}
+
+fn streams(f: &describe::Ftl) -> u32 {
+    if f.hot_cold == Some(true) { 2 } else { 1 }
+}
+
+/// Physical superblocks for `logical` superblocks of content: what
+/// over-provisioning asks for, and never so few that reclamation could fail
+/// to make room.
+pub(super) fn physical_for(logical: u64, shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 {
+    let wanted = (logical as f64 * (1.0 + f.over_provisioning.unwrap_or(0.07))).ceil() as u64;
+    let least = logical + u64::from(shape.banks * (streams(f) + 1)) + 2;
+    wanted.max(least) + u64::from(spare_blocks) * u64::from(shape.banks)
+}
+
+/// Physical superblocks of a page-mapped device.
+pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 {
+    physical_for(u64::from(shape.logical_sbs), shape, f, spare_blocks)
+}
+
+impl Page {
+    /// An empty map of `units` logical pages on an erased array.
+    pub fn new(nand: &Nand, f: &describe::Ftl, units: u64, seed: u64) -> Page {
+        let shape = &nand.shape;
+        let sbs = nand.physical_sbs() as usize;
+        let physical = sbs * shape.units_per_sb as usize;
+        let levelling = f.wear_levelling;
+        Page {
+            units_per_sb: shape.units_per_sb,
+            slots: shape.banks,
+            streams: streams(f),
+            policy: f.gc.unwrap_or_default(),
+            choices: f.gc_choices.unwrap_or(10),
+            levelling,
+            idle_target: f.idle_free_superblocks.unwrap_or(0) as usize,
+            map: vec![NONE; units as usize],
+            owner: vec![NONE; physical],
+            valid_bits: vec![0; physical.div_ceil(64)],
+            valid: vec![0; sbs],
+            key: vec![NONE; sbs],
+            group_min: vec![NONE; sbs.div_ceil(GROUP)],
+            closed_at: vec![0; sbs],
+            frontiers: vec![None; (shape.banks * streams(f)) as usize],
+            turn: [0; 2],
+            free: FreeList::new(sbs as u32, shape.banks, levelling),
+            pages_written: 0,
+            rng: Rng::new(seed),
+            counts: MergeCounts::default(),
+            moved: None,
+        }
+    }
+
+    /// Free superblocks below which the host's next superblock waits for
+    /// reclamation: enough for every frontier to be full at once.
+    fn low_water(&self) -> usize {
+        self.slots as usize + 1
+    }
+
+    #[inline]
+    fn set_key(&mut self, sb: usize, key: u32) {
+        let old = std::mem::replace(&mut self.key[sb], key);
+        let group = sb / GROUP;
+        if key <= self.group_min[group] {
+            self.group_min[group] = key;
+        } else if old == self.group_min[group] {
+            let end = ((group + 1) * GROUP).min(self.key.len());
+            self.group_min[group] = self.key[group * GROUP..end].iter().copied().min().unwrap_or(NONE);
+        }
+    }
+
+    #[inline]
+    fn invalidate(&mut self, ppu: u32) {
+        let sb = (ppu / self.units_per_sb) as usize;
+        self.valid_bits[ppu as usize / 64] &= !(1 << (ppu % 64));
+        self.valid[sb] -= 1;
+        let key = self.key[sb];
+        if key != NONE {
+            // Keys only fall here, so the group's minimum stays exact.
+            self.key[sb] = key - 1;
+            let least = &mut self.group_min[sb / GROUP];
+            *least = (*least).min(key - 1);
+        }
+    }
+
+    /// The next free page for `stream` (0 the host's, 1 survivors').
+    #[inline]
+    fn next_page(&mut self, nand: &mut Nand, at_ns: u64, stream: u32, for_host: bool) -> (u32, u32) {
+        let slot = self.turn[stream as usize];
+        self.turn[stream as usize] = if slot + 1 == self.slots { 0 } else { slot + 1 };
+        let place = (stream * self.slots + slot) as usize;
+        if self.frontiers[place].is_none() {
+            if for_host {
+                self.make_room(nand, at_ns);
+            }
+            // Reclamation may have opened this very frontier.
+            if self.frontiers[place].is_none() {
+                let sb = self.take_free(slot);
+                self.frontiers[place] = Some(Frontier { sb, next: 0 });
+            }
+        }
+        let Some(frontier) = &mut self.frontiers[place] else { unreachable!("opened above") };
+        let got = (frontier.sb, frontier.next);
+        frontier.next += 1;
+        if frontier.next == self.units_per_sb {
+            self.frontiers[place] = None;
+            self.closed_at[got.0 as usize] = self.pages_written;
+        }
+        got
+    }
+
+    fn take_free(&mut self, bank: u32) -> u32 {
+        let all = self.slots;
+        (0..all)
+            .find_map(|i| self.free.take((bank + i) % all))
+            .expect("reclamation keeps a free superblock for every frontier")
+    }
+
+    /// Maps `unit` to page `index` of `sb`.
+    #[inline]
+    fn install(&mut self, unit: u32, sb: u32, index: u32) {
+        let ppu = sb * self.units_per_sb + index;
+        self.map[unit as usize] = ppu;
+        self.owner[ppu as usize] = unit;
+        self.valid_bits[ppu as usize / 64] |= 1 << (ppu % 64);
+        self.valid[sb as usize] += 1;
+        self.pages_written += 1;
+    }
+
+    /// A superblock that was filled becomes a candidate for reclamation.
+    #[inline]
+    fn close_if_full(&mut self, sb: u32, index: u32) {
+        if index + 1 == self.units_per_sb {
+            let valid = self.valid[sb as usize];
+            self.set_key(sb as usize, valid);
+        }
+    }
+
+    fn make_room(&mut self, nand: &mut Nand, at_ns: u64) {
+        while self.free.total() < self.low_water() {
+            let victim = self.victim();
+            self.reclaim(nand, at_ns, victim);
+        }
+    }
+
+    fn victim(&mut self) -> u32 {
+        let best = match self.policy {
+            GcPolicy::Greedy => None,
+            GcPolicy::CostBenefit => self.cost_benefit(),
+            GcPolicy::DChoices => self.d_choices(),
+        };
+        best.unwrap_or_else(|| self.greedy())
+    }
+
+    fn greedy(&self) -> u32 {
+        let least = |keys: &[u32]| {
+            let mut best = (NONE, 0);
+            for (i, key) in keys.iter().enumerate() {
+                if *key < best.0 {
+                    best = (*key, i);
+                }
+            }
+            best.1
+        };
+        let group = least(&self.group_min);
+        let end = ((group + 1) * GROUP).min(self.key.len());
+        (group * GROUP + least(&self.key[group * GROUP..end])) as u32
+    }
+
+    /// `None` where only full superblocks were found: reclaiming one would
+    /// free nothing.
+    fn cost_benefit(&self) -> Option<u32> {
+        let full = self.units_per_sb;
+        let score = |sb: usize| {
+            let u = f64::from(self.key[sb]) / f64::from(full);
+            let age = (self.pages_written - self.closed_at[sb]) as f64 + 1.0;
+            (1.0 - u) * age / (2.0 * u).max(1e-9)
+        };
+        let closed = (0..self.key.len()).filter(|sb| self.key[*sb] < full);
+        closed.max_by(|a, b| score(*a).total_cmp(&score(*b))).map(|sb| sb as u32)
+    }
+
+    fn d_choices(&mut self) -> Option<u32> {
+        let sbs = self.key.len() as u64;
+        let drawn = (0..self.choices).map(|_| self.rng.below(sbs) as usize);
+        let best = drawn.min_by_key(|sb| self.key[*sb])?;
+        (self.key[best] < self.units_per_sb).then_some(best as u32)
+    }
+
+    /// Copies the valid pages of `victim` away and erases it.
+    fn reclaim(&mut self, nand: &mut Nand, at_ns: u64, victim: u32) -> u64 {
+        let stream = self.streams - 1;
+        let first = victim as usize * self.units_per_sb as usize;
+        self.set_key(victim as usize, NONE);
+        let mut left = self.valid[victim as usize];
+        let mut at = first;
+        while left > 0 {
+            let bits = self.valid_bits[at / 64] >> (at % 64);
+            if bits == 0 {
+                at = (at / 64 + 1) * 64;
+                continue;
+            }
+            at += bits.trailing_zeros() as usize;
+            self.move_page(nand, at_ns, at as u32, stream);
+            at += 1;
+            left -= 1;
+        }
+        let end = nand.erase_lanes(at_ns, victim);
+        self.counts.reclaimed += 1;
+        self.free.give(victim, nand.bank_of(victim), nand.erase_counts[victim as usize]);
+        if self.levelling == WearLevelling::Static && self.counts.reclaimed.is_multiple_of(WEAR_EVERY) {
+            self.level_wear(nand, at_ns);
+        }
+        end
+    }
+
+    #[inline]
+    fn move_page(&mut self, nand: &mut Nand, at_ns: u64, from: u32, stream: u32) {
+        let unit = self.owner[from as usize];
+        let (sb, index) = self.next_page(nand, at_ns, stream, false);
+        let read = nand.read_page(at_ns, u64::from(from));
+        nand.ops.copies += 1;
+        nand.program_lane(read, nand.lane_at(sb, index), None);
+        self.invalidate(from);
+        self.install(unit, sb, index);
+        self.close_if_full(sb, index);
+        if let Some(witness) = &mut nand.witness {
+            witness.copy(u64::from(from), u64::from(sb * self.units_per_sb + index));
+        }
+        if let Some(moved) = &mut self.moved {
+            moved.push(unit);
+        }
+    }
+
+    /// Moves the content of the least worn superblock in use where it lags, so
+    /// that the superblock takes its share of new writes.
+    fn level_wear(&mut self, nand: &mut Nand, at_ns: u64) {
+        if self.free.total() < self.low_water() {
+            return;
+        }
+        let wear = |sb: &usize| nand.erase_counts[*sb];
+        let closed = (0..self.key.len()).filter(|sb| self.key[*sb] != NONE);
+        let Some(coldest) = closed.min_by_key(wear) else { return };
+        let most = nand.erase_counts.iter().copied().max().unwrap_or(0);
+        if most - nand.erase_counts[coldest] > WEAR_GAP {
+            self.counts.levelled += 1;
+            self.reclaim(nand, at_ns, coldest as u32);
+        }
+    }
+
+    /// Logical pages mapped.
+    #[cfg(test)]
+    fn mapped(&self) -> u64 {
+        self.valid.iter().map(|v| u64::from(*v)).sum()
+    }
+
+    /// Writes one page; gives when its program ends.
+    #[inline]
+    pub(super) fn write_one(&mut self, nand: &mut Nand, at_ns: u64, unit: u64) -> u64 {
+        let (sb, index) = self.next_page(nand, at_ns, 0, true);
+        let old = self.map[unit as usize];
+        if old != NONE {
+            self.invalidate(old);
+        }
+        self.install(unit as u32, sb, index);
+        self.close_if_full(sb, index);
+        if let Some(witness) = &mut nand.witness {
+            witness.host_write(unit, u64::from(sb * self.units_per_sb + index));
+        }
+        nand.program_host(at_ns, nand.lane_at(sb, index))
+    }
+}
+
+impl Ftl for Page {
+    #[inline]
+    fn write(&mut self, nand: &mut Nand, at_ns: u64, unit: u64, count: u64) -> u64 {
+        (unit..unit + count).map(|u| self.write_one(nand, at_ns, u)).max().unwrap_or(at_ns)
+    }
+
+    #[inline]
+    fn read(&mut self, nand: &mut Nand, at_ns: u64, unit: u64, count: u64) -> u64 {
+        let mut end = at_ns;
+        for u in unit..unit + count {
+            let ppu = self.map[u as usize];
+            if ppu != NONE {
+                end = end.max(nand.read_page(at_ns, u64::from(ppu)));
+            }
+        }
+        end
+    }
+
+    fn trim(&mut self, nand: &mut Nand, at_ns: u64, unit: u64, count: u64) -> u64 {
+        for u in unit..unit + count {
+            let ppu = std::mem::replace(&mut self.map[u as usize], NONE);
+            if ppu != NONE {
+                self.invalidate(ppu);
+            }
+            if let Some(witness) = &mut nand.witness {
+                witness.trim(u);
+            }
+        }
+        at_ns
+    }
+
+    fn reclaim_idle(&mut self, nand: &mut Nand, at_ns: u64) -> Option<u64> {
+        if self.free.total() >= self.idle_target {
+            return None;
+        }
+        let victim = self.victim();
+        // Reclaiming nearly full superblocks in idle time would only wear.
+        let key = self.key[victim as usize];
+        (key < self.units_per_sb / 8 * 7).then(|| self.reclaim(nand, at_ns, victim))
+    }
+
+    fn locate(&self, unit: u64) -> Option<u64> {
+        let ppu = self.map[unit as usize];
+        (ppu != NONE).then_some(u64::from(ppu))
+    }
+
+    fn check(&self, _nand: &Nand) -> Result<(), String> {
+        let mut mapped = 0u64;
+        for (unit, ppu) in self.map.iter().enumerate().filter(|(_, ppu)| **ppu != NONE) {
+            mapped += 1;
+            let valid = self.valid_bits[*ppu as usize / 64] >> (ppu % 64) & 1;
+            if valid == 0 || self.owner[*ppu as usize] != unit as u32 {
+                return Err(format!("unit {unit} is mapped to page {ppu}, which is not its valid copy"));
+            }
+        }
+        let bits: u64 = self.valid_bits.iter().map(|w| u64::from(w.count_ones())).sum();
+        let counted: u64 = self.valid.iter().map(|v| u64::from(*v)).sum();
+        if bits != mapped || counted != mapped {
+            return Err(format!("{mapped} units mapped, {bits} pages valid, {counted} counted"));
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> MergeCounts {
+        self.counts
+    }
+}

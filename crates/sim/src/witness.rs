@@ -1,0 +1,93 @@
+//! Follows the content of every physical page in checked runs.
+//!
+//! A page's content is a stamp: which logical page it is and the number of the
+//! write that made it. FTLs whose merges are arithmetic tell the witness of
+//! each copied page, so that the arithmetic is held against what it stands
+//! for. Violations are collected, not panicked on.
+
+use std::collections::HashMap;
+
+/// What a physical page holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    unit: u64,
+    write: u64,
+}
+
+/// The shadow of the array.
+#[derive(Clone, Debug, Default)]
+pub struct Witness {
+    units_per_sb: u64,
+    pages: HashMap<u64, Stamp>,
+    newest: HashMap<u64, u64>,
+    writes: u64,
+    violations: Vec<String>,
+}
+
+impl Witness {
+    /// Of an erased array with superblocks of `units_per_sb` pages.
+    pub fn new(units_per_sb: u32) -> Witness {
+        Witness { units_per_sb: u64::from(units_per_sb), ..Witness::default() }
+    }
+
+    fn blame(&mut self, message: String) {
+        if self.violations.len() < 20 {
+            self.violations.push(message);
+        }
+    }
+
+    fn place(&mut self, ppu: u64, stamp: Stamp) {
+        if let Some(old) = self.pages.insert(ppu, stamp) {
+            self.blame(format!("physical page {ppu} programmed twice without an erase ({old:?}, {stamp:?})"));
+        }
+    }
+
+    /// The host's newest content of `unit` was programmed at `ppu`.
+    pub fn host_write(&mut self, unit: u64, ppu: u64) {
+        self.writes += 1;
+        self.newest.insert(unit, self.writes);
+        self.place(ppu, Stamp { unit, write: self.writes });
+    }
+
+    /// A page was copied.
+    pub fn copy(&mut self, from: u64, to: u64) {
+        match self.pages.get(&from).copied() {
+            Some(stamp) => self.place(to, stamp),
+            None => self.blame(format!("copied erased page {from} to {to}")),
+        }
+    }
+
+    /// A superblock was erased.
+    pub fn erase(&mut self, sb: u32) {
+        let first = u64::from(sb) * self.units_per_sb;
+        for ppu in first..first + self.units_per_sb {
+            self.pages.remove(&ppu);
+        }
+    }
+
+    /// The host trimmed `unit`.
+    pub fn trim(&mut self, unit: u64) {
+        self.newest.remove(&unit);
+    }
+
+    /// Holds the map against the pages: every written unit is found, where it
+    /// is found lies its newest content, and nothing else is mapped.
+    pub fn audit(&mut self, units: u64, locate: impl Fn(u64) -> Option<u64>) {
+        for unit in 0..units {
+            let newest = self.newest.get(&unit).copied();
+            let found = locate(unit).map(|ppu| (ppu, self.pages.get(&ppu).copied()));
+            match (newest, found) {
+                (None, None) => {}
+                (Some(write), Some((_, Some(stamp)))) if stamp == (Stamp { unit, write }) => {}
+                (newest, found) => {
+                    self.blame(format!("unit {unit}: newest write {newest:?}, map finds {found:?}"));
+                }
+            }
+        }
+    }
+
+    /// What was found wrong so far.
+    pub fn violations(&self) -> &[String] {
+        &self.violations
+    }
+}
