@@ -79,8 +79,9 @@ pub struct RunArgs {
 pub struct PlanOptionArgs {
     /// How thorough: quick (about two minutes), standard (the paper's values,
     /// three repeats), full (more values, from an enforced random state)
-    #[arg(long, value_enum, default_value_t = PresetArg::Quick)]
-    pub preset: PresetArg,
+    /// [default: quick; standard on a simulated device]
+    #[arg(long, value_enum)]
+    pub preset: Option<PresetArg>,
     /// Only these micro-benchmarks, separated by commas: granularity,
     /// alignment, locality, partitioning, order, parallelism, mix, pause, bursts
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -92,7 +93,8 @@ pub struct PlanOptionArgs {
     /// granularity=4K,64K,1M (may be given several times)
     #[arg(long, value_name = "NAME=V,V")]
     pub values: Vec<String>,
-    /// The state the device is brought into first
+    /// The state the device is brought into first [default: as it is; random
+    /// for full and on a simulated device]
     #[arg(long, value_enum)]
     pub state: Option<StateArg>,
     /// IOSize of everything but granularity

@@ -1,7 +1,8 @@
 //! Targets: what the user named becomes a device that can be run on.
 //!
-//! `null:` or `null:SIZE` is the device that answers at once; anything else is
-//! the path of a block device or a file. A path at which nothing is becomes a
+//! `null:` or `null:SIZE` is the device that answers at once, `sim:NAME` or
+//! `sim:FILE.toml` a simulated one; anything else is the path of a block device
+//! or a file. A path at which nothing is becomes a
 //! scratch file.
 
 use crate::command;
@@ -21,6 +22,7 @@ use uflip_device::safety::{self, Examination, TargetKind, WritePermit};
 use uflip_device::scratch::{self, Scratch};
 use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevice, RealDevice};
 use uflip_measure::{Mode, Pattern, Plan, State, Step};
+use uflip_sim::{Description, SimDevice, catalogue};
 
 /// The scratch file that `uflip run` makes where no target is named.
 pub const SCRATCH: &str = "uflip-scratch.bin";
@@ -40,6 +42,8 @@ pub struct Place {
     pub rotational: Option<bool>,
     /// A scratch file has to be made first.
     pub to_be_made: bool,
+    /// It is simulated: time costs nothing.
+    pub virtual_time: bool,
     examination: Option<Examination>,
 }
 
@@ -72,6 +76,23 @@ fn null_capacity(name: &str) -> Option<anyhow::Result<Bytes>> {
     Some(if size.is_empty() { Ok(NULL_CAPACITY) } else { size.parse().map_err(usage) })
 }
 
+/// The description of a simulated device: a name of the catalogue or a file.
+fn simulated(what: &str) -> anyhow::Result<Description> {
+    if catalogue::names().any(|name| name == what) {
+        return catalogue::get(what).map_err(usage);
+    }
+    let path = Path::new(what);
+    if !path.is_file() {
+        let names: Vec<&str> = catalogue::names().collect();
+        return Err(usage(format!(
+            "sim:{what} is neither a file nor in the catalogue; type sim:FILE.toml or sim: with one of {}",
+            names.join(", ")
+        )));
+    }
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {what}"))?;
+    uflip_sim::check(&text).map_err(|e| usage(format!("{what}: {e}")))
+}
+
 /// What `name` is, without opening it for writing or making anything.
 ///
 /// # Errors
@@ -86,11 +107,22 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
             summary: format!("{name}: a device that answers at once"),
             rotational: Some(false),
             to_be_made: false,
+            virtual_time: false,
             examination: None,
         });
     }
-    if name.starts_with("sim:") {
-        return Err(usage(format!("{name}: simulated devices are not part of this version yet")));
+    if let Some(what) = name.strip_prefix("sim:") {
+        let description = simulated(what)?;
+        let geometry = SimDevice::new(&description, 0).map_err(usage)?.geometry();
+        return Ok(Place {
+            geometry,
+            facts: json!({ "path": name, "kind": "sim", "description": description }),
+            summary: format!("{name}: {}, simulated", description.name),
+            rotational: None,
+            to_be_made: false,
+            virtual_time: true,
+            examination: None,
+        });
     }
     let examination = safety::examine(Path::new(name), &SysPaths::default())?;
     let facts = examination.facts();
@@ -106,6 +138,7 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
         summary: describe::target(name, facts),
         rotational: facts.rotational.or_else(|| beneath.and_then(|f| f.rotational)),
         to_be_made,
+        virtual_time: false,
         examination: Some(examination),
     })
 }
@@ -140,7 +173,10 @@ pub fn open(
 ) -> anyhow::Result<Opened> {
     let mut place = locate(name, scratch_size)?;
     if place.examination.is_none() {
-        let device = Box::new(NullDevice::new(place.geometry.capacity));
+        let device: Box<dyn Device> = match name.strip_prefix("sim:") {
+            Some(what) => Box::new(SimDevice::new(&simulated(what)?, options.seed).map_err(usage)?),
+            None => Box::new(NullDevice::new(place.geometry.capacity)),
+        };
         return Ok(Opened {
             name: name.to_string(),
             device,

@@ -21,12 +21,17 @@ pub const QUICK_BUDGET: Nanos = Nanos::from_secs(100);
 ///
 /// # Errors
 /// [`crate::Usage`] with what to type instead.
-pub fn plan_options(args: &PlanOptionArgs, target: &str, seed: u64) -> anyhow::Result<PlanOptions> {
-    let mut options = PlanOptions::new(match args.preset {
-        PresetArg::Quick => Preset::Quick,
-        PresetArg::Standard => Preset::Standard,
-        PresetArg::Full => Preset::Full,
-    });
+pub fn plan_options(
+    args: &PlanOptionArgs,
+    target: &str,
+    place: &Place,
+    seed: u64,
+) -> anyhow::Result<PlanOptions> {
+    let mut options = PlanOptions::new(preset(args, place));
+    if place.virtual_time {
+        // The paper's methodology (4.1) costs nothing here.
+        options.state = State::Random;
+    }
     options.target = target.to_string();
     options.seed = seed;
     options.io_size = args.io_size;
@@ -47,6 +52,17 @@ pub fn plan_options(args: &PlanOptionArgs, target: &str, seed: u64) -> anyhow::R
         options.overrides.insert(micro, Override { values: Some(values), ..Override::default() });
     }
     Ok(options)
+}
+
+/// The preset that was typed, or what suits the target.
+pub fn preset(args: &PlanOptionArgs, place: &Place) -> Preset {
+    match args.preset {
+        Some(PresetArg::Quick) => Preset::Quick,
+        Some(PresetArg::Standard) => Preset::Standard,
+        Some(PresetArg::Full) => Preset::Full,
+        None if place.virtual_time => Preset::Standard,
+        None => Preset::Quick,
+    }
 }
 
 /// `granularity=4K,64K` as a micro-benchmark and its values.
@@ -81,8 +97,8 @@ pub fn writes(plan: &Plan) -> bool {
 /// What is wrong with the arguments or the target.
 pub fn plan(args: PlanArgs) -> anyhow::Result<()> {
     let name = args.target.as_deref().unwrap_or(SCRATCH);
-    let options = plan_options(&args.plan, name, args.plan.seed.unwrap_or_else(fresh_seed))?;
     let place = target::locate(name, args.plan.scratch_size)?;
+    let options = plan_options(&args.plan, name, &place, args.plan.seed.unwrap_or_else(fresh_seed))?;
     let plan = make_plan(&options, place.geometry).map_err(usage)?;
     if args.json {
         return print_json(&plan);
@@ -148,7 +164,7 @@ fn runs_by_group(plan: &Plan) -> Vec<(String, usize)> {
 fn expected_mean(name: &str, place: &Place) -> (Nanos, String) {
     let guess = if place.rotational == Some(true) { Nanos::from_millis(8) } else { Nanos::from_micros(200) };
     let assumed = (guess, "assumed; the target is not there to be asked".to_string());
-    if place.to_be_made {
+    if place.to_be_made || place.virtual_time {
         return assumed;
     }
     probe(name, place).map_or(assumed, |mean| (mean, "64 random reads took that on average".to_string()))

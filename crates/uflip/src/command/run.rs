@@ -2,7 +2,7 @@
 //! refused before anything is made, and everything that is made is announced
 //! before anything is measured.
 
-use crate::args::{PresetArg, RunArgs};
+use crate::args::RunArgs;
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
 use crate::command::{fresh_seed, show};
 use crate::describe;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::{Bytes, EngineOptions, Nanos, measure_overhead, scratch};
 use uflip_measure::run::Sink;
-use uflip_measure::{Budget, Control, Plan, Progress, execute, make_plan, state};
+use uflip_measure::{Budget, Control, Plan, Preset, Progress, execute, make_plan, state};
 use uflip_results::{Durability, Manifest, Store};
 
 /// The part of the manifest that `--resume` goes by.
@@ -75,8 +75,8 @@ fn begin(args: &RunArgs) -> anyhow::Result<Session> {
     let seed = args.plan.seed.unwrap_or_else(fresh_seed);
     let engine = args.engine.resolve(seed)?;
     let name = target_name(args.target.as_deref())?;
-    let planned = plan_options(&args.plan, &name, seed)?;
     let place = target::locate(&name, args.plan.scratch_size)?;
+    let planned = plan_options(&args.plan, &name, &place, seed)?;
     let plan = make_plan(&planned, place.geometry).map_err(usage)?;
     if writes(&plan) {
         place.may_be_written(&args.consent.erase_device)?;
@@ -84,7 +84,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Session> {
     let dir = args.output.clone().unwrap_or_else(target::new_output);
     let made_here = claim_folder(&dir)?;
     let session = (|| {
-        let budget = args.budget.or((args.plan.preset == PresetArg::Quick).then_some(QUICK_BUDGET));
+        let budget = args.budget.or((planned.preset == Preset::Quick).then_some(QUICK_BUDGET));
         // Making the file has a quarter of the time; a slow disk gets a smaller one.
         let for_scratch = budget.map(|b| Duration::from(Nanos(b.0 / 4)));
         let opened = open(&name, &plan, args, engine, for_scratch)?;
@@ -146,7 +146,10 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
 /// `--resume` works from any folder.
 fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
     let typed = typed.unwrap_or(SCRATCH);
-    if typed.contains(':') && !Path::new(typed).exists() {
+    if let Some(file) = typed.strip_prefix("sim:").filter(|f| Path::new(f).is_file()) {
+        return Ok(format!("sim:{}", std::path::absolute(file)?.display()));
+    }
+    if (typed.starts_with("sim:") || typed.starts_with("null:")) && !Path::new(typed).exists() {
         return Ok(typed.to_string());
     }
     let path = std::path::absolute(typed).with_context(|| format!("{typed} is no path"))?;
