@@ -2,6 +2,7 @@
 //! execution. Knows no concrete device.
 #![forbid(unsafe_code)]
 
+pub mod detect;
 pub mod pattern;
 pub mod run;
 
