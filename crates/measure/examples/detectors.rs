@@ -45,18 +45,20 @@ fn aperiodic(rng: &mut Rng) -> Series {
     series
 }
 
-/// The same with a start-up of at least 1.5 periods and half of what expensive
-/// IOs at random leave alone.
+/// The same with a start-up of at least two periods (or of ten mean gaps between
+/// expensive IOs at random) that changes the mean by at least 30 %.
 fn with_start_up(rng: &mut Rng, mut series: Series) -> Series {
     let natural = match series.period_ios {
-        Some(period) => 1.5 * period,
-        None if series.duty > 0.0 => 5.0 / series.duty,
+        Some(period) => 2.0 * period,
+        None if series.duty > 0.0 => 10.0 / series.duty,
         None => 8.0,
     };
     let least = natural.max(20.0);
     series.ios = series.ios.max((least * 10.0) as usize);
     let most = (series.ios as f64 / 6.0).clamp(least * 1.01, 2000f64.max(least * 1.01));
     series.start_up_ios = Some(log_uniform(rng, least, most) as usize);
+    series.start_up_ns = series.cheap_ns;
+    series.expensive_ns = series.expensive_ns.max(series.cheap_ns * (1.0 + 0.3 / duty(&series)));
     if series.duty == 0.0 {
         series.start_up_ns = series.cheap_ns * log_uniform(rng, 0.05, 0.6);
     }
@@ -65,6 +67,11 @@ fn with_start_up(rng: &mut Rng, mut series: Series) -> Series {
         series.start_up_ns = series.expensive_ns.max(series.cheap_ns * 3.0) * 1.5;
     }
     series
+}
+
+/// The share of expensive IOs, at least one in a period.
+fn duty(series: &Series) -> f64 {
+    series.period_ios.map_or(series.duty.max(1e-3), |p| (series.duty * p).round().max(1.0) / p)
 }
 
 struct Tally {
@@ -188,6 +195,7 @@ fn main() {
     let seed = args.next().map_or(1, |a| a.parse().expect("SEED is a number"));
     let verbose = args.next().is_some();
     start_ups(n, seed, verbose);
+    if std::env::var("ONLY").is_ok() { return; }
     periods(n, seed, verbose);
     coverage(n, seed);
 }

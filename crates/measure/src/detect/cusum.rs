@@ -17,7 +17,7 @@
 //! Units: scores (natural logarithms of ns) and IOs. Limits: a first phase no
 //! longer than the running phase's own cheap stretches cannot be told from one.
 
-use super::series::{mean, slope};
+use super::series::{mean, slope, student_t};
 
 /// A first phase as the cumulative sum sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,23 +120,90 @@ pub(crate) fn locate(scores: &[f64], level: f64, sign: f64) -> usize {
     extreme(scores, half_way, sign)
 }
 
-/// The slope per IO of a trend through `scores`: the median of the slopes
-/// between block means (H. Theil, 1950; P. K. Sen, 1968); 0 where too short.
-pub(crate) fn trend(scores: &[f64]) -> f64 {
-    const BLOCKS: usize = 16;
-    let width = scores.len() / BLOCKS;
-    if width == 0 {
-        return slope(scores);
+/// A straight line through block means of a series, with its errors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// IOs in a block.
+    width: f64,
+    /// Blocks.
+    blocks: f64,
+    /// Level in the middle.
+    level: f64,
+    /// Rise per block.
+    rise: f64,
+    /// Standard deviation of a block's mean about the line, widened for what
+    /// correlation remains between neighbours.
+    spread: f64,
+    /// Skewness of a single value.
+    skewness: f64,
+}
+
+/// The line through `rest`, its blocks at most `widest` IOs, or whole periods.
+/// Blocks keep correlation within them from mattering, as in batch means. None
+/// where `rest` holds fewer than 8 blocks.
+pub(crate) fn line(rest: &[f64], widest: usize, period_ios: Option<f64>) -> Option<Line> {
+    const MIN_BLOCKS: usize = 8;
+    const BLOCKS: usize = 24;
+    if rest.len() < MIN_BLOCKS || widest == 0 {
+        return None;
     }
-    let means: Vec<f64> = scores.chunks_exact(width).take(BLOCKS).map(mean).collect();
-    let mut slopes = Vec::with_capacity(BLOCKS * (BLOCKS - 1) / 2);
-    for (i, a) in means.iter().enumerate() {
-        for (j, b) in means.iter().enumerate().skip(i + 1) {
-            slopes.push((b - a) / ((j - i) * width) as f64);
-        }
+    let mut width = widest.min((rest.len() / BLOCKS).max(1));
+    if let Some(period) = period_ios.filter(|p| *p <= (rest.len() / MIN_BLOCKS) as f64) {
+        width = ((width as f64 / period).round().max(1.0) * period).round() as usize;
     }
-    slopes.sort_unstable_by(f64::total_cmp);
-    slopes[slopes.len() / 2]
+    let means: Vec<f64> = rest.chunks_exact(width).map(mean).collect();
+    let (m, rise, level) = (means.len() as f64, slope(&means), mean(&means));
+    if means.len() < MIN_BLOCKS {
+        return None;
+    }
+    let residual = |i: usize| means[i] - level - rise * (i as f64 - (m - 1.0) / 2.0);
+    let squares: f64 = (0..means.len()).map(|i| residual(i).powi(2)).sum();
+    let neighbours: f64 = (1..means.len()).map(|i| residual(i) * residual(i - 1)).sum();
+    let correlation = if squares > 0.0 { (neighbours / squares).clamp(0.0, 0.8) } else { 0.0 };
+    let widen = (1.0 + correlation) / (1.0 - correlation);
+    let spread = (squares / (m - 2.0) * widen).sqrt().max(1e-9 * level.abs().max(1.0));
+    let moment = |power: i32| rest.iter().map(|x| (x - level).powi(power)).sum::<f64>() / rest.len() as f64;
+    let skewness = if squares > 0.0 && period_ios.is_none() { moment(3) / moment(2).powf(1.5) } else { 0.0 };
+    Some(Line { width: width as f64, blocks: m, level, rise, spread, skewness })
+}
+
+impl Line {
+    /// The rise per IO where it is more than chance (3 standard errors), else 0.
+    pub(crate) fn trend(&self) -> f64 {
+        let error = self.spread * (12.0 / (self.blocks * (self.blocks * self.blocks - 1.0))).sqrt();
+        if self.rise.abs() > 3.0 * error { self.rise / self.width } else { 0.0 }
+    }
+
+    /// How many standard errors the level of `head`, which ends where the line
+    /// begins, lies below what the line carried back predicts for it.
+    pub(crate) fn errors_below(&self, head: &[f64]) -> f64 {
+        let length = head.len() as f64 / self.width;
+        let rise = self.trend() * self.width;
+        let back = length / 2.0 + self.blocks / 2.0;
+        let lever = if rise == 0.0 { 0.0 } else { back * back * 12.0 / (self.blocks * (self.blocks * self.blocks - 1.0)) };
+        let error = self.spread * (1.0 / length + 1.0 / self.blocks + lever).sqrt();
+        (self.level - rise * back - mean(head)) / error
+    }
+
+    /// The level in the middle.
+    pub(crate) fn level(&self) -> f64 {
+        self.level
+    }
+
+    /// The standard error of the difference between the level and the mean of
+    /// another `ios` IOs like these.
+    pub(crate) fn level_error(&self, ios: usize) -> f64 {
+        self.spread * (self.width / ios as f64 + 1.0 / self.blocks).sqrt()
+    }
+
+    /// The standard errors that chance alone exceeds with probability `alpha`,
+    /// below (`sign` 1) or above (`sign` -1), for a head of `ios` IOs: Student's
+    /// t, moved for skewness by the first term of Cornish and Fisher (1938).
+    pub(crate) fn threshold(&self, alpha: f64, sign: f64, ios: usize) -> f64 {
+        let t = student_t(1.0 - alpha, self.blocks - 2.0);
+        let skewness = self.skewness / (ios as f64).sqrt();
+        (t - sign * (t * t - 1.0) * skewness / 6.0).clamp(t / 2.0, t * 2.0)
+    }
 }
 
 #[cfg(test)]
@@ -170,8 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_survives_spikes() {
-        let scores: Vec<f64> = (0..1600).map(|i| f64::from(i) * 0.01 + if i % 400 == 7 { 50.0 } else { 0.0 }).collect();
-        assert!((trend(&scores) - 0.01).abs() < 0.001, "{}", trend(&scores));
+    fn a_trend_explains_itself_and_not_a_step() {
+        let values: Vec<f64> = (0..1000).map(|i| f64::from(i) * 0.01 + f64::from(i * 7 % 13) * 0.1).collect();
+        let through = line(&values[100..], 100, None).unwrap();
+        assert!((through.trend() - 0.01).abs() < 1e-4, "{through:?}");
+        assert!(through.errors_below(&values[..100]).abs() < 3.0);
+        let lower: Vec<f64> = values[..100].iter().map(|x| x - 1.0).collect();
+        assert!(through.errors_below(&lower) > 10.0);
+        let level: Vec<f64> = (0..900).map(|i| f64::from(i * 7 % 13) * 0.1).collect();
+        assert_eq!(line(&level, 100, None).unwrap().trend(), 0.0);
     }
 }

@@ -119,7 +119,7 @@ fn hill(r: &[f64], lag: usize, n: usize, step: f64) -> Option<Hill> {
 
 /// The centroid of the hill around `ios` at full resolution.
 fn refined(scores: &[f64], ios: f64) -> f64 {
-    let (from, to) = ((ios * 0.75).floor().max(1.0) as usize, (ios * 1.25).ceil() as usize + 1);
+    let (from, to) = ((ios * 0.7).ceil() as usize, (ios * 1.35).floor() as usize);
     let half = ((ios * 0.05) as usize).min(from.saturating_sub(1));
     let Some(r) = autocorrelation(scores, to + half) else { return ios };
     if r.len() <= to + half {
@@ -135,4 +135,73 @@ fn refined(scores: &[f64], ios: f64) -> f64 {
         moment += (v - floor) * (from + i) as f64;
     }
     if weight > 0.0 { moment / weight } else { ios }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic::{Series, generate};
+    use super::*;
+
+    #[test]
+    fn kingston_dti_oscillates_every_128_ios() {
+        for ios in [1024, 5120, 100_000] {
+            let series = Series {
+                ios,
+                cheap_ns: 2e6,
+                expensive_ns: 130e6,
+                duty: 0.001,
+                period_ios: Some(128.0),
+                phase: 0.3,
+                noise: 0.05,
+                seed: 1,
+                ..Series::default()
+            };
+            let found = period(&generate(&series)).expect("a period");
+            assert!((found.ios - 128.0).abs() < 1.5, "{found:?}");
+            assert!(found.confidence > 0.9 && found.z > 5.0 && found.prominence > 0.2, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn fundamentals_and_fractions_are_found_jittered_or_not() {
+        for (truth, duty, jitter) in
+            [(2.0, 0.5, 0.0), (3.0, 0.3, 0.0), (7.5, 0.3, 0.0), (12.5, 0.05, 0.0), (40.0, 0.5, 0.1), (250.0, 0.02, 0.15)]
+        {
+            let series = Series {
+                ios: 10_000,
+                duty,
+                period_ios: Some(truth),
+                jitter,
+                noise: 0.1,
+                outliers: 0.002,
+                seed: 8,
+                ..Series::default()
+            };
+            let found = period(&generate(&series)).unwrap_or_else(|| panic!("no period for {truth}"));
+            assert!((found.ios / truth - 1.0).abs() < 0.1, "{truth}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn two_bumps_in_a_period_are_one_period() {
+        let wave = |i: u64| match i % 100 {
+            0..=4 => 20_000,
+            45..=49 => 5_000,
+            _ => 1_000,
+        };
+        let found = period(&(0..5000).map(wave).collect::<Vec<_>>()).expect("a period");
+        assert!((found.ios - 100.0).abs() < 2.0, "{found:?}");
+    }
+
+    #[test]
+    fn noise_drift_and_odd_series_have_no_period() {
+        for (noise, correlation, drift, duty) in
+            [(0.4, 0.0, 1.0, 0.0), (0.3, 0.9, 1.0, 0.0), (0.05, 0.0, 3.0, 0.0), (0.1, 0.0, 1.0, 0.02)]
+        {
+            let series = Series { noise, correlation, drift, duty, seed: 4, ..Series::default() };
+            assert_eq!(period(&generate(&series)), None, "{series:?}");
+        }
+        let none: [&[u64]; 6] = [&[], &[1], &[5; 4], &[5; 1000], &[u64::MAX; 64], &[1, u64::MAX, 1]];
+        none.iter().for_each(|series| assert_eq!(period(series), None, "{series:?}"));
+    }
 }

@@ -14,6 +14,12 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
+/// The variance about the mean; 0 for nothing.
+pub(crate) fn variance(values: &[f64]) -> f64 {
+    let centre = mean(values);
+    values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / values.len().max(1) as f64
+}
+
 /// The arithmetic mean of whole nanoseconds; 0 for nothing.
 pub(crate) fn mean_ns(values_ns: &[u64]) -> f64 {
     if values_ns.is_empty() { 0.0 } else { values_ns.iter().map(|&v| v as f64).sum::<f64>() / values_ns.len() as f64 }
