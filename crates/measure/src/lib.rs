@@ -2,6 +2,7 @@
 //! execution. Knows no concrete device.
 #![forbid(unsafe_code)]
 
+pub mod detect;
 pub mod dry_run;
 pub mod execute;
 pub mod micro;
