@@ -162,7 +162,9 @@ fn runs_by_group(plan: &Plan) -> Vec<(String, usize)> {
 /// What an IO may take: 64 random reads tell where there is something to read,
 /// else what disks of this kind usually take.
 fn expected_mean(name: &str, place: &Place) -> (Nanos, String) {
-    let guess = if place.rotational == Some(true) { Nanos::from_millis(8) } else { Nanos::from_micros(200) };
+    // Virtual disks call themselves rotating whatever they are.
+    let turns = place.rotational == Some(true) && !place.summary.contains("virtio");
+    let guess = if turns { Nanos::from_millis(8) } else { Nanos::from_micros(200) };
     let assumed = (guess, "assumed; the target is not there to be asked".to_string());
     if place.to_be_made || place.virtual_time {
         return assumed;

@@ -3,6 +3,8 @@
 mod block_trace;
 mod commands;
 mod faults;
+mod house;
 mod kill;
+mod streaming;
 mod support;
 mod witness;
