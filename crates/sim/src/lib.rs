@@ -8,6 +8,8 @@
 
 pub mod cache;
 pub mod catalogue;
+#[cfg(test)]
+mod checks;
 pub mod describe;
 pub mod device;
 pub mod disk;
@@ -16,6 +18,7 @@ pub mod flash;
 pub mod ftl;
 pub mod link;
 pub mod nand;
+mod planted;
 mod units;
 mod validate;
 pub mod witness;

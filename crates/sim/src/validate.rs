@@ -238,6 +238,8 @@ fn check_ftl(f: &Ftl) -> Checked {
     foreign(f, "log_kib", f.log_kib.is_some(), &[Fast])?;
     foreign(f, "sequential_logs", f.sequential_logs.is_some(), &[Fast])?;
     foreign(f, "open_blocks", f.open_blocks.is_some(), &[Block])?;
+    foreign(f, "restart_merges", f.restart_merges.is_some(), &[Bast])?;
+    foreign(f, "repay_merges", f.repay_merges.is_some(), &[Bast])?;
     foreign(f, "page_wise_log_copy", f.page_wise_log_copy.is_some(), &[Bast])?;
     within("ftl.over_provisioning", f.over_provisioning.unwrap_or(0.07), 0.0, 10.0)?;
     count("ftl.gc_choices", u64::from(f.gc_choices.unwrap_or(10)), 1, 1000)?;
