@@ -229,21 +229,21 @@ impl Flash {
         let destage = self.buffer.as_ref().map(|b| b.destage);
         let destages_alone = destage == Some(Destage::Async);
         let done = match destage {
-            None => self.to_flash(received, range),
+            None => self.program_range(received, range),
             Some(Destage::Immediate) => self.write_behind(received, range),
             Some(_) => {
                 if destages_alone {
                     // The array has the time of the link transfer to itself.
                     self.destage(start, received - start, true);
                 }
-                self.into_lines(received, range)
+                self.buffer_range(received, range)
             }
         };
         self.end(slot, start, done)
     }
 
     /// Programs a byte range; pages written in part are read first.
-    fn to_flash(&mut self, at_ns: u64, range: Range) -> u64 {
+    fn program_range(&mut self, at_ns: u64, range: Range) -> u64 {
         let (unit, count) = self.span(range);
         let mask = (1u64 << self.unit_shift) - 1;
         let mut ready = at_ns;
@@ -269,7 +269,7 @@ impl Flash {
             if buffer.programmed_ns.len() >= buffer.capacity {
                 now = now.max(buffer.programmed_ns.pop_front().unwrap_or(now));
             }
-            let programmed = self.to_flash(now, part);
+            let programmed = self.program_range(now, part);
             if let Some(buffer) = &mut self.buffer {
                 buffer.programmed_ns.push_back(programmed);
             }
@@ -279,7 +279,7 @@ impl Flash {
     }
 
     /// Puts a range into the buffer's lines, waiting for room where there is none.
-    fn into_lines(&mut self, at_ns: u64, range: Range) -> u64 {
+    fn buffer_range(&mut self, at_ns: u64, range: Range) -> u64 {
         let mut now = at_ns;
         let mut rest = range;
         while rest.start < rest.end {
@@ -325,7 +325,7 @@ impl Flash {
         let before = buffer.lines.len();
         let batch = buffer.lines.take_batch(buffer.may_start());
         let taken = before - buffer.lines.len();
-        let done = batch.iter().map(|range| self.to_flash(at, *range)).max().unwrap_or(at);
+        let done = batch.iter().map(|range| self.program_range(at, *range)).max().unwrap_or(at);
         if let Some(buffer) = &mut self.buffer {
             buffer.in_flight.extend(std::iter::repeat_n(done.max(at), taken));
             buffer.advance(0);

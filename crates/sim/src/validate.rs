@@ -45,13 +45,18 @@ pub fn validate(d: &Description) -> Result<(), DescribeError> {
 /// The line of `key` in a TOML text, or of its table, or 1.
 fn line_of(text: &str, key: &str) -> usize {
     let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+    line_in(text, table, name)
+}
+
+/// The line of `name` in `table` of a TOML text, or the table's, or 1.
+fn line_in(text: &str, table: &str, name: &str) -> usize {
     let mut here = String::new();
     let mut table_line = None;
     for (i, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(header) = line.strip_prefix('[').and_then(|l| l.split(']').next()) {
             here = header.trim().to_string();
-            if here == table || here == key {
+            if here == table || table.is_empty() && here == name {
                 table_line.get_or_insert(i + 1);
             }
         } else if here == table && line.split('=').next().is_some_and(|k| k.trim().trim_matches('"') == name)
@@ -72,7 +77,7 @@ fn provenance(d: &Description, text: &str) -> Result<(), DescribeError> {
         }
         if value.is_none() {
             return Err(DescribeError {
-                line: line_of(text, &format!("provenance.{key}")),
+                line: line_in(text, "provenance", key),
                 message: format!(
                     "provenance of '{key}', which the description does not have; \
                      type a table's name, a key such as timing.read_us in quotes, or default"
