@@ -59,7 +59,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub consent: ConsentArgs,
     /// Use at most this much time for the whole benchmark; runs are cut short
-    /// where it is needed [default for quick: 100s]
+    /// where it is needed [default for quick: 90s]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
     /// Go on with the interrupted benchmark in DIR

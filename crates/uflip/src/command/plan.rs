@@ -15,7 +15,7 @@ use uflip_measure::{
 
 /// The time that the quick preset gets for its runs where no budget is typed;
 /// with the scratch file it stays within two minutes.
-pub const QUICK_BUDGET: Nanos = Nanos::from_secs(100);
+pub const QUICK_BUDGET: Nanos = Nanos::from_secs(90);
 
 /// The plan options of what was typed.
 ///
