@@ -35,7 +35,8 @@ fn oscillating(rng: &mut Rng) -> Series {
 
 /// A random running phase without a period: constant, noise or random spikes.
 fn aperiodic(rng: &mut Rng) -> Series {
-    let mut series = Series { period_ios: None, ios: log_uniform(rng, 200.0, 20_000.0) as usize, ..oscillating(rng) };
+    let mut series =
+        Series { period_ios: None, ios: log_uniform(rng, 200.0, 20_000.0) as usize, ..oscillating(rng) };
     if rng.below(2) == 0 {
         series.duty = 0.0;
     }
@@ -156,14 +157,23 @@ fn coverage(n: u64, seed: u64) {
         ("independent", Series { noise: 0.5, ..base.clone() }),
         ("AR(1) 0.5", Series { noise: 0.5, correlation: 0.5, ..base.clone() }),
         ("AR(1) 0.9", Series { noise: 0.5, correlation: 0.9, ..base.clone() }),
-        ("period 40, jitter", Series { noise: 0.2, duty: 0.1, period_ios: Some(40.0), jitter: 0.1, ..base.clone() }),
-        ("period 128, 1 spike", Series { noise: 0.2, duty: 0.005, period_ios: Some(128.0), jitter: 0.02, ..base.clone() }),
+        (
+            "period 40, jitter",
+            Series { noise: 0.2, duty: 0.1, period_ios: Some(40.0), jitter: 0.1, ..base.clone() },
+        ),
+        (
+            "period 128, 1 spike",
+            Series { noise: 0.2, duty: 0.005, period_ios: Some(128.0), jitter: 0.02, ..base.clone() },
+        ),
         ("random spikes 2 %", Series { noise: 0.3, duty: 0.02, ..base.clone() }),
         ("Pareto outliers 0.5 %", Series { noise: 0.3, outliers: 0.005, ..base.clone() }),
     ];
     for (name, kind) in kinds {
         for ios in [1000, 5120] {
-            let (mut batch, mut boot) = (Tally::new("interval of the mean, batch means"), Tally::new("interval of the mean, bootstrap"));
+            let (mut batch, mut boot) = (
+                Tally::new("interval of the mean, batch means"),
+                Tally::new("interval of the mean, bootstrap"),
+            );
             let (mut width, mut width_boot) = (0.0, 0.0);
             for i in 0..n {
                 let mut rng = Rng::new(derive_seed(seed ^ 0x22, i));
@@ -181,8 +191,14 @@ fn coverage(n: u64, seed: u64) {
                     width_boot += m.relative_half_width().unwrap();
                 }
             }
-            batch.note = format!("{name}, {ios} IOs, half-width {:.1} %", 100.0 * width / f64::from(batch.tried.max(1)));
-            boot.note = format!("{name}, {ios} IOs, half-width {:.1} %", 100.0 * width_boot / f64::from(boot.tried.max(1)));
+            batch.note = format!(
+                "{name}, {ios} IOs, half-width {:.1} %",
+                100.0 * width / f64::from(batch.tried.max(1))
+            );
+            boot.note = format!(
+                "{name}, {ios} IOs, half-width {:.1} %",
+                100.0 * width_boot / f64::from(boot.tried.max(1))
+            );
             batch.print();
             boot.print();
         }
@@ -195,7 +211,9 @@ fn main() {
     let seed = args.next().map_or(1, |a| a.parse().expect("SEED is a number"));
     let verbose = args.next().is_some();
     start_ups(n, seed, verbose);
-    if std::env::var("ONLY").is_ok() { return; }
+    if std::env::var("ONLY").is_ok() {
+        return;
+    }
     periods(n, seed, verbose);
     coverage(n, seed);
 }

@@ -180,7 +180,11 @@ impl Line {
         let length = head.len() as f64 / self.width;
         let rise = self.trend() * self.width;
         let back = length / 2.0 + self.blocks / 2.0;
-        let lever = if rise == 0.0 { 0.0 } else { back * back * 12.0 / (self.blocks * (self.blocks * self.blocks - 1.0)) };
+        let lever = if rise == 0.0 {
+            0.0
+        } else {
+            back * back * 12.0 / (self.blocks * (self.blocks * self.blocks - 1.0))
+        };
         let error = self.spread * (1.0 / length + 1.0 / self.blocks + lever).sqrt();
         (self.level - rise * back - mean(head)) / error
     }

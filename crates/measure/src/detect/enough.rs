@@ -98,10 +98,16 @@ pub fn enough(response_ns: &[u64], period_ios: Option<f64>, rule: &StopRule) -> 
     let minimum = minimum_ios(period, rule);
     let found = batch_means(response_ns, period, rule.level);
     let width = found.and_then(|i| if i.high_ns == i.low_ns { Some(0.0) } else { i.relative_half_width() });
-    let verdict = |reason, more_ios: u64, expected_ios: u64| Verdict { reason, more_ios, expected_ios, interval: found };
+    let verdict = |reason, more_ios: u64, expected_ios: u64| Verdict {
+        reason,
+        more_ios,
+        expected_ios,
+        interval: found,
+    };
     let goal = rule.relative_half_width / (1.0 + rule.relative_half_width);
     let batches = found.map_or(0, |i| i.batches);
-    let precise = width.is_some_and(|w| w <= goal) && halves_agree(response_ns, period, rule.relative_half_width);
+    let precise =
+        width.is_some_and(|w| w <= goal) && halves_agree(response_ns, period, rule.relative_half_width);
     if n >= minimum && batches >= rule.min_batches.min(30) && precise {
         return verdict(Reason::PreciseEnough, 0, n);
     }
@@ -116,8 +122,10 @@ pub fn enough(response_ns: &[u64], period_ios: Option<f64>, rule: &StopRule) -> 
     };
     let at_least = if n < minimum { minimum as f64 } else { n as f64 * GROWTH };
     let expected = whole(wanted.max(at_least), period).min(rule.cap_ios);
-    let next = whole(wanted.clamp(at_least, at_least.max(n as f64 * MAX_GROWTH)), period).clamp(n + 1, rule.cap_ios);
-    let reason = if n < minimum || batches < rule.min_batches.min(30) { Reason::TooFew } else { Reason::TooWide };
+    let next =
+        whole(wanted.clamp(at_least, at_least.max(n as f64 * MAX_GROWTH)), period).clamp(n + 1, rule.cap_ios);
+    let reason =
+        if n < minimum || batches < rule.min_batches.min(30) { Reason::TooFew } else { Reason::TooWide };
     verdict(reason, next - n, expected.max(next))
 }
 
@@ -141,7 +149,10 @@ fn halves_agree(response_ns: &[u64], period: Option<f64>, relative: f64) -> bool
     let half = response_ns.len() / 2;
     let step = period.unwrap_or(1.0);
     let size = ((half as f64 / step).floor().max(1.0) * step) as usize;
-    let (first, second) = (mean_ns(&response_ns[..size.min(half)]), mean_ns(&response_ns[response_ns.len() - size.min(half)..]));
+    let (first, second) = (
+        mean_ns(&response_ns[..size.min(half)]),
+        mean_ns(&response_ns[response_ns.len() - size.min(half)..]),
+    );
     (first - second).abs() <= 2.0 * relative * (first + second) / 2.0
 }
 
@@ -178,7 +189,14 @@ mod tests {
 
     #[test]
     fn a_period_is_covered_and_a_cap_is_said() {
-        let series = Series { ios: 200_000, duty: 0.05, period_ios: Some(100.0), noise: 0.02, seed: 3, ..Series::default() };
+        let series = Series {
+            ios: 200_000,
+            duty: 0.05,
+            period_ios: Some(100.0),
+            noise: 0.02,
+            seed: 3,
+            ..Series::default()
+        };
         let values = generate(&series);
         let rule = StopRule::default();
         let (n, verdict, _) = follow(&values, series.period_ios, &rule);

@@ -109,7 +109,7 @@ pub fn pause_ns(found: Option<&Lingering>, floor_ns: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Series, generate, gauss};
+    use super::super::synthetic::{Series, gauss, generate};
     use super::*;
     use uflip_device::rng::Rng;
 

@@ -59,10 +59,8 @@ pub fn period(response_ns: &[u64]) -> Option<Period> {
     let scores = straightened(&log_scores(response_ns, 0.999));
     let hills = all_hills(&scores);
     let most = hills.iter().map(|h| h.prominence).max_by(f64::total_cmp)?;
-    let first = hills
-        .iter()
-        .filter(|h| h.prominence >= NEARLY * most)
-        .min_by(|a, b| a.ios.total_cmp(&b.ios))?;
+    let first =
+        hills.iter().filter(|h| h.prominence >= NEARLY * most).min_by(|a, b| a.ios.total_cmp(&b.ios))?;
     let tries = (scores.len() / MIN_PERIODS).max(1) as f64;
     Some(Period {
         ios: refined(&scores, first.ios),
@@ -78,10 +76,11 @@ fn straightened(scores: &[f64]) -> Vec<f64> {
     scores.iter().enumerate().map(|(i, s)| s - level - rise * (i as f64 - middle)).collect()
 }
 
-/// The next level of the pyramid: smoothed by 1-2-1, every second value.
-fn halved(values: &[f64]) -> Vec<f64> {
+/// The next level of the pyramid: smoothed by 1-2-1, every `every`th value.
+fn smoothed(values: &[f64], every: usize) -> Vec<f64> {
     let at = |i: usize| values[i.min(values.len() - 1)];
-    (0..values.len() / 2).map(|i| (at(2 * i) + 2.0 * at(2 * i + 1) + at(2 * i + 2)) / 4.0).collect()
+    let value = |i: usize| (at(every * i) + 2.0 * at(every * i + 1) + at(every * i + 2)) / 4.0;
+    (0..values.len() / every).map(value).collect()
 }
 
 /// The significant hills of all levels.
@@ -94,8 +93,10 @@ fn all_hills(scores: &[f64]) -> Vec<Hill> {
         if let Some(r) = autocorrelation(&level, last + last / 2 + 1) {
             found.extend((from..=last).filter_map(|lag| hill(&r, lag, level.len(), step)));
         }
-        level = halved(&level);
-        step *= 2.0;
+        // Once at full resolution, so that periods of a fraction of an IO pile up.
+        let every = if from == COARSE_FROM { 2 } else { 1 };
+        level = smoothed(&level, every);
+        step *= every as f64;
         from = COARSE_FROM;
     }
     found
@@ -114,7 +115,11 @@ fn hill(r: &[f64], lag: usize, n: usize, step: f64) -> Option<Hill> {
     let spread: f64 = r[1..=lag / 2].iter().map(|v| v * v).sum();
     let error = ((1.0 + 2.0 * spread) / n as f64).sqrt();
     let z = prominence / (error * std::f64::consts::SQRT_2);
-    (top > 0.0 && prominence >= MIN_PROMINENCE && z >= MIN_Z).then_some(Hill { ios: lag as f64 * step, prominence, z })
+    (top > 0.0 && prominence >= MIN_PROMINENCE && z >= MIN_Z).then_some(Hill {
+        ios: lag as f64 * step,
+        prominence,
+        z,
+    })
 }
 
 /// The centroid of the hill around `ios` at full resolution.
@@ -164,9 +169,14 @@ mod tests {
 
     #[test]
     fn fundamentals_and_fractions_are_found_jittered_or_not() {
-        for (truth, duty, jitter) in
-            [(2.0, 0.5, 0.0), (3.0, 0.3, 0.0), (7.5, 0.3, 0.0), (12.5, 0.05, 0.0), (40.0, 0.5, 0.1), (250.0, 0.02, 0.15)]
-        {
+        for (truth, duty, jitter) in [
+            (2.0, 0.5, 0.0),
+            (3.0, 0.3, 0.0),
+            (7.5, 0.3, 0.0),
+            (12.5, 0.05, 0.0),
+            (40.0, 0.5, 0.1),
+            (250.0, 0.02, 0.15),
+        ] {
             let series = Series {
                 ios: 10_000,
                 duty,

@@ -22,7 +22,11 @@ pub(crate) fn variance(values: &[f64]) -> f64 {
 
 /// The arithmetic mean of whole nanoseconds; 0 for nothing.
 pub(crate) fn mean_ns(values_ns: &[u64]) -> f64 {
-    if values_ns.is_empty() { 0.0 } else { values_ns.iter().map(|&v| v as f64).sum::<f64>() / values_ns.len() as f64 }
+    if values_ns.is_empty() {
+        0.0
+    } else {
+        values_ns.iter().map(|&v| v as f64).sum::<f64>() / values_ns.len() as f64
+    }
 }
 
 /// The `share` quantile (0 to 1), the nearest value from below; None for nothing.
@@ -110,7 +114,9 @@ mod tests {
     /// Quantiles from the printed table of Student's t (two-sided 95 %).
     #[test]
     fn student_t_matches_the_printed_table() {
-        for (freedom, t) in [(1.0, 12.706), (2.0, 4.303), (9.0, 2.262), (29.0, 2.045), (120.0, 1.980), (1e7, 1.960)] {
+        for (freedom, t) in
+            [(1.0, 12.706), (2.0, 4.303), (9.0, 2.262), (29.0, 2.045), (120.0, 1.980), (1e7, 1.960)]
+        {
             assert!((student_t(0.975, freedom) - t).abs() < 6e-4, "{freedom}: {}", student_t(0.975, freedom));
         }
         assert!((student_t(0.025, 9.0) + 2.262).abs() < 6e-4);
@@ -120,7 +126,9 @@ mod tests {
     fn autocorrelation_matches_the_definition() {
         let values: Vec<f64> = (0..50).map(|i| f64::from((i * i) % 17)).collect();
         let centre = mean(&values);
-        let sum = |lag: usize| (0..50 - lag).map(|i| (values[i] - centre) * (values[i + lag] - centre)).sum::<f64>();
+        let sum = |lag: usize| {
+            (0..50 - lag).map(|i| (values[i] - centre) * (values[i + lag] - centre)).sum::<f64>()
+        };
         let got = autocorrelation(&values, 20).unwrap();
         for (lag, r) in got.iter().enumerate() {
             assert!((r - sum(lag) / sum(0)).abs() < 1e-12, "lag {lag}");

@@ -144,7 +144,8 @@ fn candidate(series: &Scored, horizon: usize, sign: f64) -> Option<(f64, Phase)>
     if sign * line.errors_below(&window[..ios]) < line.threshold(alpha, sign, ios) {
         return None;
     }
-    let ratio = (mean_ns(&series.response_ns[ios..window.len()]) + 1.0) / (mean_ns(&series.response_ns[..ios]) + 1.0);
+    let ratio =
+        (mean_ns(&series.response_ns[ios..window.len()]) + 1.0) / (mean_ns(&series.response_ns[..ios]) + 1.0);
     let ratio = ratio * (-series_trend * window.len() as f64 / 2.0).exp();
     let effect = if sign > 0.0 { ratio } else { 1.0 / ratio };
     let gain = ios as f64 * phase.shift * phase.shift / variance(&level_scores).max(f64::MIN_POSITIVE);
@@ -240,7 +241,8 @@ mod tests {
 
     #[test]
     fn an_expensive_beginning_is_a_warm_up() {
-        let series = Series { start_up_ios: Some(64), start_up_ns: 2e6, noise: 0.1, seed: 3, ..Series::default() };
+        let series =
+            Series { start_up_ios: Some(64), start_up_ns: 2e6, noise: 0.1, seed: 3, ..Series::default() };
         let found = start_up(&generate(&series)).expect("a warm-up of 64 IOs");
         assert_eq!((found.kind, found.ios), (Kind::Expensive, 64));
         assert!(found.before_mean_ns > 4.0 * found.after_mean_ns);
@@ -264,7 +266,8 @@ mod tests {
 
     #[test]
     fn odd_series_have_no_start_up_and_no_panic() {
-        let none: [&[u64]; 7] = [&[], &[1], &[5; 4], &[5; 1000], &[0; 300], &[u64::MAX; 64], &[1, u64::MAX, 1]];
+        let none: [&[u64]; 7] =
+            [&[], &[1], &[5; 4], &[5; 1000], &[0; 300], &[u64::MAX; 64], &[1, u64::MAX, 1]];
         none.iter().for_each(|series| assert_eq!(start_up(series), None, "{series:?}"));
     }
 }
