@@ -100,19 +100,20 @@ fn sound_devices_pass() {
 
 #[test]
 fn every_planted_bug_is_found() {
+    let mut missed = Vec::new();
     for (bug, text) in cases() {
         plant(Some(bug));
         let found = catch_unwind(AssertUnwindSafe(|| exercise(&text, 5)));
         plant(None);
+        // Found by the check that is there for it, not by a panic elsewhere.
+        let right = |message: &String| findings(bug).iter().any(|part| message.contains(part));
         match found {
-            Ok(Err(message)) => {
-                let expected = findings(bug).iter().any(|part| message.contains(part));
-                assert!(expected, "{bug:?} was found as: {message}");
-            }
-            Ok(Ok(())) => panic!("{bug:?} was not found"),
-            Err(_) => panic!("{bug:?} ended in a panic"),
+            Ok(Err(message)) if right(&message) => {}
+            Ok(other) => missed.push(format!("{bug:?}: {other:?}")),
+            Err(_) => missed.push(format!("{bug:?} ended in a panic")),
         }
     }
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 #[test]
