@@ -210,6 +210,9 @@ impl SimDevice {
 
     /// One IO at the device's present time, for the data face.
     fn serve_now(&mut self, mode: Mode, offset: u64, size: u64) -> Result<(), DeviceError> {
+        if size == 0 && mode != Mode::Flush {
+            return Ok(());
+        }
         let mut at = offset;
         let end = offset.saturating_add(size);
         loop {

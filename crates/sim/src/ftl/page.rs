@@ -21,6 +21,7 @@ use super::{Ftl, MergeCounts};
 use crate::describe::{self, GcPolicy, WearLevelling};
 use crate::nand::{Nand, Shape};
 use crate::planted::{Bug, planted};
+use crate::units::Divisor;
 use uflip_device::rng::Rng;
 
 const NONE: u32 = u32::MAX;
@@ -43,6 +44,7 @@ struct Frontier {
 #[derive(Clone, Debug)]
 pub struct Page {
     units_per_sb: u32,
+    by_units_per_sb: Divisor,
     slots: u32,
     streams: u32,
     policy: GcPolicy,
@@ -94,6 +96,7 @@ impl Page {
         let levelling = f.wear_levelling;
         Page {
             units_per_sb: shape.units_per_sb,
+            by_units_per_sb: Divisor::new(shape.units_per_sb),
             slots: shape.banks,
             streams: streams(f),
             policy: f.gc.unwrap_or_default(),
@@ -137,7 +140,7 @@ impl Page {
 
     #[inline]
     fn invalidate(&mut self, ppu: u32) {
-        let sb = (ppu / self.units_per_sb) as usize;
+        let sb = self.by_units_per_sb.split(ppu).0 as usize;
         self.valid_bits[ppu as usize / 64] &= !(1 << (ppu % 64));
         self.valid[sb] -= 1;
         let key = self.key[sb];
@@ -286,7 +289,7 @@ impl Page {
     fn move_page(&mut self, nand: &mut Nand, at_ns: u64, from: u32, stream: u32) {
         let unit = self.owner[from as usize];
         let (sb, index) = self.next_page(nand, at_ns, stream, false);
-        let read = nand.read_page(at_ns, u64::from(from));
+        let read = nand.read_page(at_ns, from);
         nand.ops.copies += 1;
         nand.program_lane(read, nand.lane_at(sb, index), None);
         self.invalidate(from);
@@ -345,7 +348,7 @@ impl Ftl for Page {
         for u in unit..unit + count {
             let ppu = self.map[u as usize];
             if ppu != NONE {
-                end = end.max(nand.read_page(at_ns, u64::from(ppu)));
+                end = end.max(nand.read_page(at_ns, ppu));
             }
         }
         end
