@@ -7,7 +7,7 @@
 //! interleaving and conflicts are what they are and no event queue is needed.
 //!
 //! Two ways of timing share the array. Page operations ([`Nand::read_page`],
-//! [`Nand::program_page`]) reserve one lane and its channel. Row operations
+//! [`Nand::program_lane`]) reserve one lane and its channel. Row operations
 //! ([`Nand::program_rows`], [`Nand::copy_rows`]) drive all lanes of a bank in
 //! lock-step, as superblock FTLs do, and are arithmetic whatever their length.
 
