@@ -158,7 +158,8 @@ pub fn write(contents: &StoreContents, path: &Path) -> Result<Report, StoreError
 }
 
 fn rows(contents: &StoreContents, embedded: &[Embedded]) -> String {
-    let rows: Vec<Row<'_>> = contents.runs.iter().zip(embedded).map(|(row, made)| one_row(row, made)).collect();
+    let rows: Vec<Row<'_>> =
+        contents.runs.iter().zip(embedded).map(|(row, made)| one_row(row, made)).collect();
     blob::pack(&serde_json::to_vec(&rows).unwrap_or_default())
 }
 
@@ -196,6 +197,7 @@ fn profile(dir: &Path) -> Result<Value, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Value::Null),
         Err(error) => return Err(path_error("cannot read", &path)(error)),
     };
-    let wrong = |e| StoreError::Damaged { path: path.clone(), detail: format!("{e}; make the profile again") };
+    let wrong =
+        |e| StoreError::Damaged { path: path.clone(), detail: format!("{e}; make the profile again") };
     serde_json::from_slice(&bytes).map_err(wrong)
 }

@@ -254,8 +254,14 @@ mod tests {
         let of = |name| &read[trace.columns.iter().position(|c| c.name == name).unwrap()];
         assert_eq!((of("max").len(), of("max")[777]), (1000, i64::from(rounded(5_000_000_001))));
         assert_eq!(of("max").iter().filter(|m| **m > i64::from(rounded(90_000))).count(), 1);
-        assert_eq!((of("median")[777], of("min")[777]), (i64::from(rounded(80_050)), i64::from(rounded(80_000))));
-        assert_eq!((of("count").iter().sum::<i64>(), of("bucket_count").iter().sum::<i64>()), (100_000, 100_000));
+        assert_eq!(
+            (of("median")[777], of("min")[777]),
+            (i64::from(rounded(80_050)), i64::from(rounded(80_000)))
+        );
+        assert_eq!(
+            (of("count").iter().sum::<i64>(), of("bucket_count").iter().sum::<i64>()),
+            (100_000, 100_000)
+        );
         assert_eq!(of("place_count").iter().sum::<i64>(), 100_000);
     }
 }

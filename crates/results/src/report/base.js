@@ -9,7 +9,7 @@ function fill(element, attributes, children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  for (const child of children.flat(3)) {
+  for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     element.append(child instanceof Node ? child : document.createTextNode(String(child)));
   }
@@ -95,7 +95,7 @@ function linearTicks(low, high, most) {
   const raw = (high - low) / most, power = 10 ** Math.floor(Math.log10(raw || 1));
   const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= raw) || power;
   const ticks = [];
-  for (let t = Math.ceil(low / step) * step; t <= high + step * 1e-9; t += step) ticks.push(t);
+  for (let t = Math.ceil(low / step) * step; t <= high + step * 1e-9; t += step) ticks.push(t || 0);
   return ticks;
 }
 

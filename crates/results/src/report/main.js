@@ -196,6 +196,8 @@ async function main() {
     const spread = r => (r.all[2][1] || 0) / (r.all[2][0] || 1);
     await showRun((own.sort((a, b) => spread(b) - spread(a))[0] || runs[0]).id);
   }
+  // What the address asks for was not there when the browser looked.
+  if (location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView({ behavior: "instant" });
   document.documentElement.dataset.ready = "true";
 }
 

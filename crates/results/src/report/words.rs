@@ -30,7 +30,9 @@ pub(crate) fn sentence(section: &Section) -> Option<String> {
     let name = &section.parameter;
     if first.ratio() < HARDLY {
         let most = factor(first.ratio());
-        return Some(format!("{name} hardly matters: the means of each curve stay within a factor of {most}."));
+        return Some(format!(
+            "{name} hardly matters: the means of each curve stay within a factor of {most}."
+        ));
     }
     let (low, high) = (first.low, first.high);
     let mut text = format!(
@@ -45,11 +47,11 @@ pub(crate) fn sentence(section: &Section) -> Option<String> {
     let some: Vec<String> = others
         .iter()
         .filter(|r| r.ratio() >= HARDLY)
-        .map(|r| format!("{} {} times", r.baseline, factor(r.ratio())))
+        .map(|r| format!("{} {}", r.baseline, factor(r.ratio())))
         .collect();
     let hardly: Vec<&str> = others.iter().filter(|r| r.ratio() < HARDLY).map(|r| r.baseline).collect();
     if !some.is_empty() {
-        text += &format!("; slowest over fastest is {}", some.join(", "));
+        text += &format!("; {} times", some.join(", "));
     }
     if !hardly.is_empty() {
         text += &format!("; {} hardly", hardly.join(", "));
@@ -78,7 +80,13 @@ pub(crate) fn time(ns: f64) -> String {
         _ => ("ns", 1.0),
     };
     let value = ns / scale;
-    let decimals = if value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+    let decimals = if value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
     format!("{value:.decimals$} {unit}")
 }
 
@@ -111,16 +119,19 @@ mod tests {
 
     #[test]
     fn extremes_are_told_and_what_does_not_matter() {
-        let text = sentence(&section(&[("SR", &[1e5, 1.1e5]), ("RW", &[5e6, 0.0, 4.5e4]), ("RR", &[1e3, 2e3])]));
+        let text =
+            sentence(&section(&[("SR", &[1e5, 1.1e5]), ("RW", &[5e6, 0.0, 4.5e4]), ("RR", &[1e3, 2e3])]));
         assert_eq!(
             text.as_deref(),
             Some(
-                "RW depends most on IOSize: 45.0 µs at 4K, 5.00 ms at 1K (111 times); \
-                 slowest over fastest is RR 2.0 times; SR hardly."
+                "RW depends most on IOSize: 45.0 µs at 4K, 5.00 ms at 1K (111 times); RR 2.0 times; SR hardly."
             )
         );
         let flat = sentence(&section(&[("SR", &[1e5, 1.1e5])]));
-        assert_eq!(flat.as_deref(), Some("IOSize hardly matters: the means of each curve stay within a factor of 1.1."));
+        assert_eq!(
+            flat.as_deref(),
+            Some("IOSize hardly matters: the means of each curve stay within a factor of 1.1.")
+        );
         assert_eq!(sentence(&section(&[("SR", &[1e5])])), None);
     }
 }

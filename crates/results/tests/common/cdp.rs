@@ -29,12 +29,19 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chro
 impl Browser {
     /// Starts one; `None` where none is installed.
     pub fn start(width: u32, height: u32) -> Option<Browser> {
-        let runs = |name: &&&str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
+        let runs =
+            |name: &&&str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
         let name = NAMES.iter().find(runs)?;
         let profile = tempfile::tempdir().expect("a folder for the browser");
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", "sh", name])
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run"])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--remote-debugging-pipe",
+                "--no-first-run",
+            ])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("--window-size={width},{height}"))
             .stdin(Stdio::piped())
@@ -92,7 +99,7 @@ impl Browser {
     pub fn open(&mut self, path: &Path) -> Duration {
         let start = Instant::now();
         self.call("Page.navigate", json!({"url": format!("file://{}", path.display())}));
-        self.wait_for("document.documentElement.dataset.ready === 'true'");
+        self.wait_for("document.documentElement?.dataset.ready === 'true'");
         start.elapsed()
     }
 
@@ -100,7 +107,11 @@ impl Browser {
     pub fn wait_for(&mut self, expression: &str) {
         let start = Instant::now();
         while self.eval(expression) != json!(true) {
-            assert!(start.elapsed() < Duration::from_secs(60), "never true: {expression}\n{:#?}", self.complaints());
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "never true: {expression}\n{:#?}",
+                self.complaints()
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -128,7 +139,10 @@ impl Browser {
             down["text"] = text;
         }
         self.call("Input.dispatchKeyEvent", down);
-        self.call("Input.dispatchKeyEvent", json!({"type": "keyUp", "key": key, "windowsVirtualKeyCode": code}));
+        self.call(
+            "Input.dispatchKeyEvent",
+            json!({"type": "keyUp", "key": key, "windowsVirtualKeyCode": code}),
+        );
     }
 
     /// A mouse event at a place of the window.
@@ -146,7 +160,9 @@ impl Browser {
     pub fn complaints(&self) -> Vec<String> {
         let bad = |e: &&Value| match e["method"].as_str() {
             Some("Runtime.exceptionThrown") => true,
-            Some("Runtime.consoleAPICalled") => matches!(e["params"]["type"].as_str(), Some("error" | "warning")),
+            Some("Runtime.consoleAPICalled") => {
+                matches!(e["params"]["type"].as_str(), Some("error" | "warning"))
+            }
             Some("Log.entryAdded") => e["params"]["entry"]["level"] != json!("verbose"),
             _ => false,
         };
