@@ -182,7 +182,7 @@ mod tests {
             let back = (read[0][i] as u64, submit as u64, read[2][i] as u64, class);
             assert_eq!(back, (r.response().0, r.submit().0, r.offset().0, Class::of(r)), "IO {i}");
         }
-        assert_eq!((trace.n, trace.length, trace.classes.len()), (1000, 250, 12));
+        assert_eq!((trace.n, trace.length, trace.classes.len()), (1000, 250, 8));
     }
 
     #[test]

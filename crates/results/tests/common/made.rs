@@ -1,7 +1,7 @@
 //! Stores made for tests of the report, with known response times.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
-use super::{feed, manifest, outcome, spec};
+use crate::common::{feed, manifest, outcome, spec};
 use serde_json::{Value, json};
 use std::path::Path;
 use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
