@@ -11,6 +11,7 @@
 //! | [`export`] | runs and records as CSV, JSON, Parquet |
 //! | [`view`] | one report as plain data |
 //! | [`terminal`] | that report as text |
+//! | [`report`] | that report as one HTML file, with traces |
 #![forbid(unsafe_code)]
 
 pub mod contents;
@@ -20,6 +21,7 @@ pub mod export;
 mod files;
 pub mod recorder;
 pub mod records;
+pub mod report;
 pub mod stats;
 pub mod store;
 pub mod terminal;

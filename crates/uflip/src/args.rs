@@ -32,6 +32,8 @@ pub enum Command {
     Devices(DevicesArgs),
     /// Print the results of a folder again
     Show(ShowArgs),
+    /// Write the results of a folder as one HTML file that opens offline
+    Report(ReportArgs),
     /// Write results as CSV, JSON or Parquet
     Export(ExportArgs),
     /// Print completions for a shell
@@ -325,6 +327,16 @@ pub struct ShowArgs {
     /// Only ASCII characters in curves
     #[arg(long)]
     pub ascii: bool,
+}
+
+/// `uflip report`
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// The folder with the results
+    pub dir: PathBuf,
+    /// The file to write [default: DIR/report.html]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `uflip export`
