@@ -8,14 +8,18 @@
 
 pub mod cache;
 pub mod catalogue;
+#[cfg(test)]
+mod checks;
 pub mod describe;
 pub mod device;
 pub mod disk;
 pub mod energy;
+pub mod explain;
 pub mod flash;
 pub mod ftl;
 pub mod link;
 pub mod nand;
+mod planted;
 mod units;
 mod validate;
 pub mod witness;
@@ -23,3 +27,4 @@ pub mod witness;
 pub use catalogue::{OpenError, open};
 pub use describe::{DescribeError, Description, check};
 pub use device::SimDevice;
+pub use explain::explain;

@@ -20,6 +20,7 @@ use super::free::FreeList;
 use super::{Ftl, MergeCounts};
 use crate::describe::{self, GcPolicy, WearLevelling};
 use crate::nand::{Nand, Shape};
+use crate::planted::{Bug, planted};
 use uflip_device::rng::Rng;
 
 const NONE: u32 = u32::MAX;
@@ -183,9 +184,11 @@ impl Page {
 
     /// Maps `unit` to page `index` of `sb`.
     #[inline]
-    fn install(&mut self, unit: u32, sb: u32, index: u32) {
+    fn install(&mut self, unit: u32, sb: u32, index: u32, moved: bool) {
         let ppu = sb * self.units_per_sb + index;
-        self.map[unit as usize] = ppu;
+        if !(moved && planted(Bug::MovedPageIsNotMapped)) {
+            self.map[unit as usize] = ppu;
+        }
         self.owner[ppu as usize] = unit;
         self.valid_bits[ppu as usize / 64] |= 1 << (ppu % 64);
         self.valid[sb as usize] += 1;
@@ -287,7 +290,7 @@ impl Page {
         nand.ops.copies += 1;
         nand.program_lane(read, nand.lane_at(sb, index), None);
         self.invalidate(from);
-        self.install(unit, sb, index);
+        self.install(unit, sb, index, true);
         self.close_if_full(sb, index);
         if let Some(witness) = &mut nand.witness {
             witness.copy(u64::from(from), u64::from(sb * self.units_per_sb + index));
@@ -313,21 +316,15 @@ impl Page {
         }
     }
 
-    /// Logical pages mapped.
-    #[cfg(test)]
-    fn mapped(&self) -> u64 {
-        self.valid.iter().map(|v| u64::from(*v)).sum()
-    }
-
     /// Writes one page; gives when its program ends.
     #[inline]
     pub(super) fn write_one(&mut self, nand: &mut Nand, at_ns: u64, unit: u64) -> u64 {
         let (sb, index) = self.next_page(nand, at_ns, 0, true);
         let old = self.map[unit as usize];
-        if old != NONE {
+        if old != NONE && !planted(Bug::OldCopyStaysValid) {
             self.invalidate(old);
         }
-        self.install(unit as u32, sb, index);
+        self.install(unit as u32, sb, index, false);
         self.close_if_full(sb, index);
         if let Some(witness) = &mut nand.witness {
             witness.host_write(unit, u64::from(sb * self.units_per_sb + index));
