@@ -6,6 +6,7 @@ pub mod pattern;
 pub mod plan;
 pub mod run;
 pub mod show;
+pub mod sim;
 
 use std::io::Write;
 
