@@ -10,6 +10,7 @@ pub mod cache;
 pub mod catalogue;
 #[cfg(test)]
 mod checks;
+pub mod content;
 pub mod describe;
 pub mod device;
 pub mod disk;
@@ -26,5 +27,5 @@ pub mod witness;
 
 pub use catalogue::{OpenError, open};
 pub use describe::{DescribeError, Description, check};
-pub use device::SimDevice;
+pub use device::{Request, SimDevice};
 pub use explain::explain;

@@ -7,6 +7,7 @@ pub mod plan;
 pub mod report;
 pub mod run;
 pub mod show;
+pub mod sim;
 
 use std::io::Write;
 

@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(target_os = "linux")]
+mod attach;
 mod command;
 mod describe;
 mod interrupt;
@@ -45,6 +47,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Show(args) => command::show::show(args),
         Command::Report(args) => command::report::report(args),
         Command::Export(args) => command::export::export(args),
+        Command::Sim(args) => command::sim::sim(args.command),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "uflip", &mut text);

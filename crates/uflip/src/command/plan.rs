@@ -1,6 +1,6 @@
 //! `uflip plan`, and the plan options that `uflip run` shares with it.
 
-use crate::args::{PlanArgs, PlanOptionArgs, PresetArg, StateArg};
+use crate::args::{PlanArgs, PlanOptionArgs, PresetArg};
 use crate::command::{fresh_seed, print, print_json};
 use crate::progress::round_time;
 use crate::target::{self, Access, Place, SCRATCH};
@@ -39,11 +39,7 @@ pub fn plan_options(
     options.baselines =
         args.baselines.iter().map(|name| name.parse().map_err(usage)).collect::<Result<_, _>>()?;
     if let Some(state) = args.state {
-        options.state = match state {
-            StateArg::Random => State::Random,
-            StateArg::Sequential => State::Sequential,
-            StateArg::None => State::None,
-        };
+        options.state = state.into();
     }
     options.repeats = args.repeats.unwrap_or(options.repeats);
     options.pause_between_runs = args.pause_between.unwrap_or(options.pause_between_runs);
