@@ -4,6 +4,7 @@
 
 pub mod dry_run;
 pub mod execute;
+pub mod job;
 pub mod micro;
 pub mod pattern;
 pub mod plan;

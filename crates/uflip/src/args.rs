@@ -1,6 +1,8 @@
 //! The command line as typed. Nothing is opened or decided here: see
 //! [`crate::target`] and the commands for what becomes of it.
 
+pub mod extra;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use uflip_device::{Buffering, Bytes, Data, Engine, EngineOptions, Nanos};
@@ -34,6 +36,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Write results as CSV, JSON or Parquet
     Export(ExportArgs),
+    /// Run a job file: experiments as text, one a line
+    Job(extra::JobArgs),
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -2,6 +2,7 @@
 
 pub mod devices;
 pub mod export;
+pub mod job;
 pub mod pattern;
 pub mod plan;
 pub mod run;

@@ -43,6 +43,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Devices(args) => command::devices::devices(args),
         Command::Show(args) => command::show::show(args),
         Command::Export(args) => command::export::export(args),
+        Command::Job(args) => command::job::job(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "uflip", &mut text);
