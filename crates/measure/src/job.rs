@@ -60,6 +60,8 @@ pub struct Line {
     pub shifts: Vec<Bytes>,
     /// Accesses of a run.
     pub count: Option<u64>,
+    /// Bytes of a run, instead of accesses: `bytes / block size` of these.
+    pub bytes: Option<Bytes>,
     /// Time limit of a run.
     pub time: Option<Nanos>,
     /// How often each pattern is performed.
@@ -215,6 +217,9 @@ impl fmt::Display for Line {
         }
         if let Some(count) = self.count {
             write!(f, " count={count}")?;
+        }
+        if let Some(bytes) = self.bytes {
+            write!(f, " bytes={}", bytes.exact())?;
         }
         if let Some(time) = self.time {
             write!(f, " time={}", time.exact())?;

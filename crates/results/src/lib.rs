@@ -10,6 +10,7 @@
 //! | [`contents`] | the folder as read |
 //! | [`export`] | runs and records as CSV, JSON, Parquet |
 //! | [`view`] | one report as plain data |
+//! | [`job_report`] | what a job file's runs came to |
 //! | [`terminal`] | that report as text |
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod encode;
 pub mod error;
 pub mod export;
 mod files;
+pub mod job_report;
 pub mod recorder;
 pub mod records;
 pub mod stats;

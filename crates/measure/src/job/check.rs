@@ -140,9 +140,11 @@ pub fn explain(line: &Line) -> String {
     if line.shifts != [Bytes(0)] {
         text += &format!(", shifted by {}", spoken(&line.shifts));
     }
-    let length = match (line.count, line.time) {
-        (Some(count), Some(time)) => format!("{count} accesses or {time}"),
-        (Some(count), None) => format!("{count} accesses"),
+    let amount = line.count.map(|n| format!("{n} accesses"));
+    let amount = amount.or(line.bytes.map(|bytes| format!("{bytes} of accesses")));
+    let length = match (amount, line.time) {
+        (Some(amount), Some(time)) => format!("{amount} or {time}"),
+        (Some(amount), None) => amount,
         (None, Some(time)) => time.to_string(),
         (None, None) => "no length".to_string(),
     };

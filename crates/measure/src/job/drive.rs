@@ -83,18 +83,7 @@ pub fn drive(
         if segment.optional && !wanted(job, planned, segment, kept) {
             continue;
         }
-        if !control.stop.after_this_run() {
-            sum.stopped |= again(planned, segment, device, sink, control)?;
-        }
-        let plan = part(&planned.plan, segment);
-        let mut watch = |event: &Progress<'_>| {
-            if let Progress::RunFinished { spec, stats, elapsed } = event {
-                let end = RunEnd { ios: stats.all.n, elapsed: *elapsed, ..RunEnd::default() };
-                kept.extend(throughput(bytes_of(spec, stats.all.n), &end).map(|t| (spec.id, t)));
-            }
-            progress(event);
-        };
-        let done = execute(&plan, device, sink, &mut |_, _, _| Ok(RunEnd::default()), control, &mut watch)?;
+        let done = drive_segment(planned, segment, device, sink, kept, control, progress)?;
         sum.done += done.done;
         sum.already_kept += done.already_kept;
         sum.cut_short += done.cut_short;
@@ -105,6 +94,33 @@ pub fn drive(
         }
     }
     Ok(sum)
+}
+
+/// Does one segment of a plan; see [`drive`].
+///
+/// # Errors
+/// [`DriveError`] at the first run that fails.
+pub fn drive_segment(
+    planned: &JobPlan,
+    segment: &Segment,
+    device: &mut dyn Device,
+    sink: &mut dyn Sink,
+    kept: &mut Kept,
+    control: Control<'_>,
+    progress: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Finished, DriveError> {
+    if !control.stop.after_this_run() && again(planned, segment, device, sink, control)? {
+        return Ok(Finished { stopped: true, ..Finished::default() });
+    }
+    let plan = part(&planned.plan, segment);
+    let mut watch = |event: &Progress<'_>| {
+        if let Progress::RunFinished { spec, stats, elapsed } = event {
+            let end = RunEnd { ios: stats.all.n, elapsed: *elapsed, ..RunEnd::default() };
+            kept.extend(throughput(bytes_of(spec, stats.all.n), &end).map(|t| (spec.id, t)));
+        }
+        progress(event);
+    };
+    Ok(execute(&plan, device, sink, &mut |_, _, _| Ok(RunEnd::default()), control, &mut watch)?)
 }
 
 /// Bytes of `ios` IOs of a run.

@@ -272,7 +272,8 @@ impl Builder<'_> {
                     prior.iter().for_each(|prior| self.prior(place, prior));
                     fresh = false;
                 }
-                let length = (place.line.count, place.line.time);
+                let by_bytes = place.line.bytes.map(|bytes| (bytes.0 / place.block.0.max(1)).max(1));
+                let length = (place.line.count.or(by_bytes), place.line.time);
                 self.run(place, Role::Measured, basic, length, repeat);
             }
         }

@@ -28,7 +28,7 @@ pub const MAX_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 /// The longest growth that makes sense in `until`, in percent.
 const MAX_PERCENT: f64 = 100.0;
 
-const KEYS: &str = "bs, shift, count, time, reps, before, each, window, until, start, offset, size, pause, \
+const KEYS: &str = "bs, shift, count, bytes, time, reps, before, each, window, until, start, offset, size, pause, \
                     passes, rounds or then";
 
 /// A part of a line and where it starts, in characters from 1.
@@ -331,6 +331,7 @@ fn line<'a>(words: &[Piece<'a>], defaults: &Defaults) -> Result<(Line, Option<Pi
         block_sizes: vec![crate::pattern::DEFAULT_IO_SIZE],
         shifts: vec![Bytes(0)],
         count: None,
+        bytes: None,
         time: None,
         repeats: defaults.repeats.unwrap_or(1),
         before: Vec::new(),
@@ -367,6 +368,7 @@ fn set_key<'a>(
         }
         "shift" => line.shifts = sizes(value, Piece::size)?,
         "count" => line.count = Some(value.number(1 << 40)?),
+        "bytes" => line.bytes = Some(value.size()?),
         "time" => line.time = Some(value.time()?),
         "reps" => line.repeats = value.number(many)? as u32,
         "before" => line.before = before(value)?,
@@ -413,11 +415,15 @@ fn finish<'a>(
     line.each = late.each.unwrap_or(if bursts > 0 { Each::Run } else { Each::Size });
     match (late.passes, late.rounds, late.then) {
         (None, None, None) => {
-            if line.count.is_none() && line.time.is_none() {
+            let open = line.count.is_none() && line.bytes.is_none() && line.time.is_none();
+            if open {
                 (line.count, line.time) = (defaults.count, defaults.time);
             }
-            if line.count.is_none() && line.time.is_none() {
-                return Err(end.error("a length: count=NUMBER, time=TIME or both"));
+            if line.count.is_some() && line.bytes.is_some() {
+                return Err(end.error("either count or bytes"));
+            }
+            if open && line.count.is_none() && line.time.is_none() {
+                return Err(end.error("a length: count=NUMBER or bytes=SIZE, time=TIME or both"));
             }
         }
         (None, rounds, then) => {
@@ -431,7 +437,8 @@ fn finish<'a>(
                     at.error("passes only with sw and one block size, without shift, until or window")
                 );
             }
-            if line.count.is_some() || line.time.is_some() || !line.before.is_empty() {
+            if line.count.is_some() || line.bytes.is_some() || line.time.is_some() || !line.before.is_empty()
+            {
                 return Err(at.error("passes without count, time and before: a pass is the whole target"));
             }
             line.repeats = 1;

@@ -3,7 +3,7 @@
 use super::{ConsentArgs, EngineArgs};
 use clap::Args;
 use std::path::PathBuf;
-use uflip_device::{Bytes, Nanos};
+use uflip_device::Bytes;
 
 /// `uflip job`
 #[derive(Args, Debug)]
@@ -41,9 +41,6 @@ pub struct JobArgs {
     /// The size of a scratch file that has to be made
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub scratch_size: Bytes,
-    /// Use at most about this much time
-    #[arg(long, value_name = "TIME")]
-    pub budget: Option<Nanos>,
     /// Go on with the interrupted job in DIR
     #[arg(long, requires = "output", conflicts_with_all = ["file", "suite"])]
     pub resume: bool,

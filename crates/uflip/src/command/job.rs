@@ -3,7 +3,7 @@
 
 use crate::args::extra::JobArgs;
 use crate::command::run::{claim_folder, target_name, unix_now};
-use crate::command::{fresh_seed, print, print_json, show};
+use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::{self, STOP};
 use crate::progress::{Display, round_time};
 use crate::target::{self, Access, Opened};
@@ -16,8 +16,8 @@ use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::safety::wear_note;
 use uflip_device::{Bytes, EngineOptions, Geometry, Nanos, measure_overhead};
 use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
-use uflip_measure::{Budget, Control, Progress};
-use uflip_results::{Durability, Manifest, Store};
+use uflip_measure::{Control, Progress};
+use uflip_results::{Durability, Manifest, Store, job_report};
 
 /// The part of the manifest that `--resume` and the reports go by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,7 +26,6 @@ struct JobOptions {
     target: String,
     #[serde(flatten)]
     engine: EngineOptions,
-    budget_ns: Option<Nanos>,
     /// The whole job as text.
     job: String,
 }
@@ -66,9 +65,25 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
     report(&dir, args.json)
 }
 
-/// Prints what a finished job came to.
+/// Prints what a finished job came to and keeps it as `job.json`.
 fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
-    show::print_results(dir, json, false)
+    let contents = Store::open(dir)?;
+    let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
+    let plan: uflip_measure::Plan = serde_json::from_value(contents.plan.clone())?;
+    let job = job::parse(&options.job).map_err(|e| anyhow::anyhow!("the stored job: {e}"))?;
+    let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
+    let report = job_report::report(&contents, &job, &planned)?;
+    let file = dir.join("job.json");
+    std::fs::write(&file, serde_json::to_string_pretty(&report)? + "\n")
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    if json {
+        return print_json(&report);
+    }
+    let dir = dir.display();
+    print(&format!(
+        "{}\nresults    {dir}; every figure is in {dir}/job.json\ncurves     uflip show {dir}\n",
+        report.text()
+    ))
 }
 
 /// The job that was named, with errors that name the file.
@@ -150,7 +165,7 @@ fn begin(args: &JobArgs) -> anyhow::Result<Session> {
     }
     let dir = args.output.clone().unwrap_or_else(target::new_output);
     let made_here = claim_folder(&dir)?;
-    let options = JobOptions { target: name, engine, budget_ns: args.budget, job: job.to_string() };
+    let options = JobOptions { target: name, engine, job: job.to_string() };
     let session = start(args, &dir, job, options, seed, planned.writes());
     if session.is_err() && made_here {
         // Only where nothing came to stand in it.
@@ -219,18 +234,18 @@ fn resume(args: &JobArgs) -> anyhow::Result<Session> {
 /// Does the job; true where it was stopped from outside.
 fn measure(session: &mut Session) -> anyhow::Result<bool> {
     announce(session);
-    let Session { store, job, planned, opened, options, kept, .. } = session;
+    let Session { store, job, planned, opened, kept, .. } = session;
     if opened.device.is_virtual() {
         store.set_durability(Durability::RELAXED);
     }
     let had: Vec<u32> = kept.keys().copied().collect();
-    let mut display = Display::new(planned.plan.runs(), |id| had.contains(&id), options.budget_ns);
+    let mut display = Display::new(planned.plan.runs(), |id| had.contains(&id), None);
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
         Progress::RunFinished { spec, stats, .. } => display.finished(spec, stats),
         Progress::Resetting { .. } | Progress::Pausing { .. } => {}
     };
-    let control = Control { stop: &STOP, budget: options.budget_ns.map(|total| Budget { total }), unix_now };
+    let control = Control { stop: &STOP, budget: None, unix_now };
     let finished = job::drive(job, planned, &mut *opened.device, store, kept, control, &mut progress);
     display.close();
     let finished = finished?;
