@@ -38,6 +38,10 @@ pub enum Command {
     Export(ExportArgs),
     /// Run a job file: experiments as text, one a line
     Job(extra::JobArgs),
+    /// Find the size of a device's logical blocks
+    LogicalBlock(extra::LogicalBlockArgs),
+    /// Predict what a block trace costs on a measured device, by each cost model
+    Predict(extra::PredictArgs),
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -3,8 +3,10 @@
 pub mod devices;
 pub mod export;
 pub mod job;
+pub mod logical_block;
 pub mod pattern;
 pub mod plan;
+pub mod predict;
 pub mod run;
 pub mod show;
 

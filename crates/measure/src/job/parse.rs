@@ -98,9 +98,9 @@ impl<'a> Piece<'a> {
     /// A size that an IO can have.
     fn block(self) -> Result<Bytes, JobError> {
         let most = IoRecord::MAX_SIZE / 512 * 512;
-        let size = self.size()?;
-        let fits = size.0 > 0 && size.0 <= u64::from(most);
-        if fits { Ok(size) } else { Err(self.error("a block size from 1 to 128M, such as 4K")) }
+        let size: Option<Bytes> = self.text.parse().ok();
+        size.filter(|size| (1..=u64::from(most)).contains(&size.0))
+            .ok_or_else(|| self.error("a block size from 1 to 255M, such as 4K"))
     }
 
     fn time(self) -> Result<Nanos, JobError> {
@@ -214,7 +214,7 @@ fn burst(baseline: Baseline, inside: Piece<'_>) -> Result<Before, JobError> {
             match key.text {
                 "bs" if value.text == "same" => blocks.push(None),
                 "bs" => blocks.push(Some(value.block().map_err(|e| JobError {
-                    expected: "same, or a block size from 1 to 128M, such as 2K".into(),
+                    expected: "same, or a block size from 1 to 255M, such as 2K".into(),
                     ..e
                 })?)),
                 "time" => times.push(Length::Time(value.time()?)),

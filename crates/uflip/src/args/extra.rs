@@ -48,3 +48,71 @@ pub struct JobArgs {
     #[arg(long)]
     pub json: bool,
 }
+
+impl JobArgs {
+    /// For a job that is not a file.
+    pub fn of(target: String, engine: EngineArgs, consent: ConsentArgs, scratch_size: Bytes) -> JobArgs {
+        JobArgs {
+            target,
+            file: None,
+            suite: None,
+            output: None,
+            check: false,
+            to_fio: false,
+            print: false,
+            engine,
+            consent,
+            seed: None,
+            scratch_size,
+            resume: false,
+            json: false,
+        }
+    }
+}
+
+/// `uflip logical-block`
+#[derive(Args, Debug)]
+pub struct LogicalBlockArgs {
+    /// A block device or file
+    pub target: String,
+    /// The bytes written in each pass; several show how the answer depends on it
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', default_value = "1G")]
+    pub bytes: Vec<Bytes>,
+    /// The largest write size tried
+    #[arg(long, value_name = "SIZE", default_value = "64M")]
+    pub largest: Bytes,
+    /// The folder for the results; a new one is made where none is named
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
+    /// The seed of the random order; drawn where none is given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The size of a scratch file that has to be made
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub scratch_size: Bytes,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip predict`
+#[derive(Args, Debug)]
+pub struct PredictArgs {
+    /// The folder with a device's results: random reads and writes of several
+    /// sizes (uflip job, or the granularity of uflip run)
+    pub dir: PathBuf,
+    /// The trace: blkparse text, an fio iolog, block trace events, or a record
+    /// file of ours (.parquet)
+    #[arg(long, value_name = "FILE")]
+    pub trace: PathBuf,
+    /// The device's logical block
+    #[arg(long, value_name = "SIZE", default_value = "4M")]
+    pub logical_block: Bytes,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}

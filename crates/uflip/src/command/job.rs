@@ -31,14 +31,20 @@ struct JobOptions {
 }
 
 /// Everything ready to be measured.
-struct Session {
-    dir: PathBuf,
-    store: Store,
-    job: Job,
-    planned: JobPlan,
-    opened: Opened,
+pub struct Session {
+    /// The results folder.
+    pub dir: PathBuf,
+    /// What is kept.
+    pub store: Store,
+    /// What is to be done.
+    pub job: Job,
+    /// The same on the target.
+    pub planned: JobPlan,
+    /// The target.
+    pub opened: Opened,
     options: JobOptions,
-    kept: Kept,
+    /// Throughputs of what is kept.
+    pub kept: Kept,
 }
 
 /// Runs the command.
@@ -156,7 +162,7 @@ fn costs_text(costs: &[job::LineCost], target: &str, geometry: Geometry) -> Stri
 fn begin(args: &JobArgs) -> anyhow::Result<Session> {
     let job = read(args)?;
     let seed = job.seed.or(args.seed).unwrap_or_else(fresh_seed);
-    let engine = engine(args, &job, seed)?;
+    engine(args, &job, seed)?;
     let name = target_name(Some(&args.target))?;
     let place = target::locate(&name, args.scratch_size)?;
     let planned = job::expand(&job, &name, place.geometry, seed).map_err(usage)?;
@@ -165,8 +171,7 @@ fn begin(args: &JobArgs) -> anyhow::Result<Session> {
     }
     let dir = args.output.clone().unwrap_or_else(target::new_output);
     let made_here = claim_folder(&dir)?;
-    let options = JobOptions { target: name, engine, job: job.to_string() };
-    let session = start(args, &dir, job, options, seed, planned.writes());
+    let session = start(args, &dir, job, seed);
     if session.is_err() && made_here {
         // Only where nothing came to stand in it.
         let _ = std::fs::remove_dir(&dir);
@@ -174,14 +179,15 @@ fn begin(args: &JobArgs) -> anyhow::Result<Session> {
     session
 }
 
-fn start(
-    args: &JobArgs,
-    dir: &Path,
-    job: Job,
-    options: JobOptions,
-    seed: u64,
-    writes: bool,
-) -> anyhow::Result<Session> {
+/// Opens the target, plans `job` on it and makes the store in `dir`.
+///
+/// # Errors
+/// A refusal, what the system says, or a plan that the target cannot take.
+pub fn start(args: &JobArgs, dir: &Path, job: Job, seed: u64) -> anyhow::Result<Session> {
+    let engine = engine(args, &job, seed)?;
+    let target = target_name(Some(&args.target))?;
+    let options = JobOptions { target, engine, job: job.to_string() };
+    let writes = job.lines.iter().any(writes_line);
     let opened = open(args, &options, writes, args.scratch_size)?;
     let planned = job::expand(&job, &options.target, opened.device.geometry(), seed).map_err(usage)?;
     let mut manifest = Manifest::new(env!("CARGO_PKG_VERSION"), planned.plan.seed);
@@ -197,6 +203,10 @@ fn start(
 fn open(args: &JobArgs, options: &JobOptions, writes: bool, scratch: Bytes) -> anyhow::Result<Opened> {
     let access = if writes { Access::Write(&args.consent.erase_device) } else { Access::Read };
     target::open(&options.target, access, options.engine, scratch, None)
+}
+
+fn writes_line(line: &job::Line) -> bool {
+    line.patterns.iter().any(|b| b.mode() == uflip_measure::Mode::Write) || !line.before.is_empty()
 }
 
 /// The interrupted job in `-o DIR`.
