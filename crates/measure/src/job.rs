@@ -19,7 +19,7 @@
 pub mod check;
 pub mod drive;
 pub mod expand;
-//FIO
+pub mod fio;
 pub mod parse;
 pub mod suite;
 

@@ -28,7 +28,7 @@ pub const MAX_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 /// The longest growth that makes sense in `until`, in percent.
 const MAX_PERCENT: f64 = 100.0;
 
-const KEYS: &str = "bs, shift, count, bytes, time, reps, before, each, window, until, start, offset, size, pause, \
+pub(super) const KEYS: &str = "bs, shift, count, bytes, time, reps, before, each, window, until, start, offset, size, pause, \
                     passes, rounds or then";
 
 /// A part of a line and where it starts, in characters from 1.

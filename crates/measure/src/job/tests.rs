@@ -243,3 +243,71 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn fio_jobs_of_the_simple_kind_are_read() {
+    let text = "; a comment\n[global]\ndirect=1\nsync=1\nbs=8k\n[a]\nrw=randwrite\nsize=1g\nruntime=30\n\n[sw]\nrw=write\nbs=1m\nnumber_ios=100\n";
+    let job = fio::from_fio(text).unwrap();
+    assert_eq!(
+        job.to_string(),
+        "set buffering=dsync\na rw bs=8K time=30s start=0 size=1G\nsw_11 sw bs=1M count=100 start=0\n"
+    );
+    for (bad, line, start) in [
+        ("[a]\nrw=randrw\nsize=1g", 2, "rw=read"),
+        ("[a]\nnumjobs=4\nsize=1g", 2, "numjobs=1"),
+        ("[a]\nrwmixread=3\nsize=1g", 2, "a key of a simple job"),
+        ("[a]\nrw=read", 1, "size, io_size"),
+        ("", 1, "a job"),
+        ("[a\n", 1, "[NAME]"),
+    ] {
+        let error = fio::from_fio(bad).unwrap_err();
+        assert!(error.line == line && error.expected.starts_with(start), "{bad}: {error}");
+    }
+}
+
+#[test]
+fn a_plan_as_fio_says_what_is_missing() {
+    let job = parse("a rw bs=4K count=5 until=2%\nb sw bs=1M time=1s window=100ms start=0").unwrap();
+    let planned = expand(&job, "t", GEOMETRY, 1).unwrap();
+    let text = fio::to_fio(&job, &planned, "/dev/x", Buffering::Direct);
+    for part in [
+        "a: until=",
+        "b: window=",
+        "rw=randwrite\nbs=4096\n",
+        "number_ios=5\n",
+        "runtime=1000000us\n",
+        "filename=/dev/x\n",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn no_fio_text_panics(text in prop::collection::vec(prop::sample::select(vec![
+        "[global]\n", "[a]\n", "[", "]\n", "rw=read\n", "rw=", "bs=4k\n", "bs=", "0", "size=1g\n", "runtime=3\n", "runtime=", "18446744073709551615h\n",
+        "loops=9\n", "numjobs=1\n", "é", "=", "\n", "number_ios=0\n", "io_size=", "%",
+    ]), 0..30)) {
+        let text = text.concat();
+        if let Ok(job) = fio::from_fio(&text) {
+            let again = parse(&job.to_string());
+            prop_assert!(again.is_ok(), "{text}\n{job}\n{again:?}");
+        }
+    }
+}
+
+/// Every example of the documentation is a job.
+#[test]
+fn the_documentation_is_true() {
+    let text = include_str!("../../../../docs/job-files.md");
+    let examples: Vec<&str> =
+        text.split("```job\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(examples.len() >= 2);
+    for example in examples {
+        parse(example).unwrap_or_else(|error| panic!("{example}{error}"));
+    }
+    for key in parse::KEYS.split([',', ' ']).filter(|key| !key.is_empty() && *key != "or") {
+        assert!(text.contains(&format!("`{key}=")), "{key} is not documented");
+    }
+}

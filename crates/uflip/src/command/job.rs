@@ -107,7 +107,9 @@ fn read(args: &JobArgs) -> anyhow::Result<Job> {
     }
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the job file {}", path.display()))?;
-    job::parse(&text).map_err(|e| usage(format!("{}: {e}", path.display())))
+    let is_fio = path.extension().is_some_and(|e| e == "fio");
+    let parsed = if is_fio { job::fio::from_fio(&text) } else { job::parse(&text) };
+    parsed.map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
 fn engine(args: &JobArgs, job: &Job, seed: u64) -> anyhow::Result<EngineOptions> {
@@ -125,6 +127,10 @@ fn explain(args: &JobArgs) -> anyhow::Result<()> {
     }
     let place = target::locate(&args.target, args.scratch_size)?;
     let planned = job::expand(&job, &args.target, place.geometry, args.seed.unwrap_or(0)).map_err(usage)?;
+    if args.to_fio {
+        let buffering = engine(args, &job, 0)?.buffering;
+        return print(&job::fio::to_fio(&job, &planned, &args.target, buffering));
+    }
     let costs = job::costs(&job, &planned, Assumed::default());
     if args.json { print_json(&costs) } else { print(&costs_text(&costs, &args.target, place.geometry)) }
 }
