@@ -42,6 +42,8 @@ fn errors_name_the_place() {
     let bad = "fio version 2 iolog\n/dev/x write 4096 x\n";
     let error = parse(bad).unwrap_err();
     assert_eq!((error.line, error.column), (2, 8));
+    let error = parse("é : block_rq_issue: ").unwrap_err();
+    assert_eq!((error.line, error.column), (1, 1), "characters of more than a byte before the time");
     assert!(parse("").is_err() && parse("hello\n").is_err());
 }
 

@@ -202,7 +202,8 @@ fn event(line: &str, all: &mut Collector) -> Result<(), Wrong> {
         return Ok(());
     }
     let time = head.split_whitespace().last().unwrap_or("");
-    let at = seconds(time).ok_or((place - time.len(), "a time in seconds such as 12.500001"))?;
+    let at =
+        seconds(time).ok_or((head.trim_end().len() - time.len(), "a time in seconds such as 12.500001"))?;
     let base = line.len() - body.len();
     let words: Vec<(usize, &str)> = words(body).into_iter().map(|(c, w)| (c + base, w)).collect();
     let Some(mode) = words.get(1).and_then(|(_, letters)| mode_of(letters)) else { return Ok(()) };

@@ -3,6 +3,7 @@
 mod block_trace;
 mod commands;
 mod faults;
+mod job;
 mod kill;
 mod support;
 mod witness;
