@@ -1,6 +1,8 @@
 //! The command line as typed. Nothing is opened or decided here: see
 //! [`crate::target`] and the commands for what becomes of it.
 
+pub mod extra;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use uflip_device::{Buffering, Bytes, Data, Engine, EngineOptions, Nanos};
@@ -38,6 +40,12 @@ pub enum Command {
     Export(ExportArgs),
     /// Simulated devices: list them, explain one, or attach one as a block device
     Sim(SimArgs),
+    /// Run a job file: experiments as text, one a line
+    Job(extra::JobArgs),
+    /// Find the size of a device's logical blocks
+    LogicalBlock(extra::LogicalBlockArgs),
+    /// Predict what a block trace costs on a measured device, by each cost model
+    Predict(extra::PredictArgs),
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -2,9 +2,12 @@
 
 pub mod devices;
 pub mod export;
+pub mod job;
+pub mod logical_block;
 pub mod pattern;
 pub mod plan;
 pub mod report;
+pub mod predict;
 pub mod run;
 pub mod show;
 pub mod sim;

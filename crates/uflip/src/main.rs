@@ -48,6 +48,9 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Report(args) => command::report::report(args),
         Command::Export(args) => command::export::export(args),
         Command::Sim(args) => command::sim::sim(args.command),
+        Command::Job(args) => command::job::job(args),
+        Command::LogicalBlock(args) => command::logical_block::logical_block(args),
+        Command::Predict(args) => command::predict::predict(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "uflip", &mut text);

@@ -145,7 +145,7 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
 
 /// The target as it goes into the manifest: a path is made absolute so that
 /// `--resume` works from any folder.
-fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
+pub fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
     let typed = typed.unwrap_or(SCRATCH);
     if let Some(file) = typed.strip_prefix("sim:").filter(|f| Path::new(f).is_file()) {
         return Ok(format!("sim:{}", std::path::absolute(file)?.display()));
@@ -160,7 +160,7 @@ fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
 }
 
 /// Makes the results folder, or sees that it is empty. True where it was made.
-fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
+pub fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
     if dir.join("manifest.json").exists() {
         bail!(
             "{} holds a benchmark already; go on with it by --resume, or name another folder with -o",
@@ -271,7 +271,7 @@ fn announce(dir: &Path, plan: &Plan, opened: &Opened, options: &RunOptions) {
     eprintln!("results go to {}", dir.display());
 }
 
-fn unix_now() -> u64 {
+pub fn unix_now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -4,6 +4,7 @@ mod block_trace;
 mod commands;
 mod faults;
 mod house;
+mod job;
 mod kill;
 mod streaming;
 mod support;
