@@ -32,6 +32,8 @@ pub enum Command {
     Devices(DevicesArgs),
     /// Print the results of a folder again
     Show(ShowArgs),
+    /// Print what the results of a folder boil down to
+    Profile(ProfileArgs),
     /// Write results as CSV, JSON or Parquet
     Export(ExportArgs),
     /// Print completions for a shell
@@ -325,6 +327,16 @@ pub struct ShowArgs {
     /// Only ASCII characters in curves
     #[arg(long)]
     pub ascii: bool,
+}
+
+/// `uflip profile`
+#[derive(Args, Debug)]
+pub struct ProfileArgs {
+    /// The folder with the results
+    pub dir: PathBuf,
+    /// Print as JSON, as in profile.json
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `uflip export`

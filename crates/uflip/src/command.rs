@@ -4,6 +4,7 @@ pub mod devices;
 pub mod export;
 pub mod pattern;
 pub mod plan;
+pub mod profile;
 pub mod run;
 pub mod show;
 

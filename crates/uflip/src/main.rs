@@ -43,6 +43,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Plan(args) => command::plan::plan(args),
         Command::Devices(args) => command::devices::devices(args),
         Command::Show(args) => command::show::show(args),
+        Command::Profile(args) => command::profile::profile(args),
         Command::Export(args) => command::export::export(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();

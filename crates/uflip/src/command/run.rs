@@ -4,7 +4,7 @@
 
 use crate::args::RunArgs;
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
-use crate::command::{fresh_seed, show};
+use crate::command::{fresh_seed, profile, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::progress::Display;
@@ -62,6 +62,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     if options.remove_scratch {
         scratch::remove(Path::new(&options.target))?;
     }
+    profile::make(&dir)?;
     show::print_results(&dir, args.json, false)
 }
 
