@@ -106,7 +106,7 @@ pub(super) fn mix(facts: &Facts) -> Effect {
     let mut all = Vec::new();
     for curve in facts.curves_of("mix") {
         for at in &curve.points {
-            let apart = apart(facts, &curve.name, &at.by_pattern);
+            let apart = apart(facts, &curve.name, at.by_pattern);
             if let Some(gain) = apart.and_then(|apart| ratio(&apart, &at.level)) {
                 all.push(Found { curve, at, gain });
             }
@@ -116,12 +116,11 @@ pub(super) fn mix(facts: &Facts) -> Effect {
 }
 
 /// What the IOs of a mix cost apart, on average.
-fn apart(facts: &Facts, name: &str, ios: &[u64]) -> Option<Level> {
+fn apart(facts: &Facts, name: &str, [n, m]: [u64; 2]) -> Option<Level> {
     let (first, second) = name.split_once('/')?;
     let level =
         |name: &str| Baseline::ALL.into_iter().find(|b| b.name() == name).and_then(|b| facts.level(b));
     let (first, second) = (level(first)?, level(second)?);
-    let &[n, m] = ios else { return None };
     let all = n.checked_add(m).filter(|all| *all > 0)? as f64;
     let (n, m) = (n as f64 / all, m as f64 / all);
     let mean_ns = n * first.mean_ns + m * second.mean_ns;

@@ -22,6 +22,7 @@ use uflip_measure::detect::knee::{CurvePoint, Level};
 use uflip_measure::detect::period::period;
 use uflip_measure::detect::spread::{Spread, spread};
 use uflip_measure::detect::startup::{StartUp, start_up};
+use uflip_measure::mix_counts;
 use uflip_measure::pattern::{Baseline, Pattern};
 use uflip_measure::run::Purpose;
 
@@ -79,10 +80,9 @@ pub(super) struct CurveFacts {
     pub(super) value: i64,
     pub(super) label: String,
     pub(super) level: Level,
-    pub(super) n: u64,
     pub(super) runs: Vec<u32>,
     /// IOs of each pattern of a mix.
-    pub(super) by_pattern: Vec<u64>,
+    pub(super) by_pattern: [u64; 2],
     pub(super) spread: Option<Spread>,
 }
 
@@ -241,7 +241,11 @@ fn level(phase: &[u64], period: Option<f64>) -> Option<Level> {
     Some(shaped.unwrap_or(Level { mean_ns, low_ns: 0.0, high_ns: f64::INFINITY }))
 }
 
-/// The level of several repeats.
+/// Student's t for 95 %, by degrees of freedom from 1 on; then the normal's.
+const STUDENT_T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+
+/// The level of several repeats. Where one of them is too short for an interval
+/// of its own, the interval is that of the repeats' means alone.
 fn together(levels: &[Level]) -> Option<Level> {
     let k = levels.len() as f64;
     if levels.is_empty() {
@@ -249,21 +253,26 @@ fn together(levels: &[Level]) -> Option<Level> {
     }
     let mean_ns = levels.iter().map(|l| l.mean_ns).sum::<f64>() / k;
     let quadrature = |part: fn(&Level) -> f64| levels.iter().map(|l| part(l).powi(2)).sum::<f64>().sqrt() / k;
-    let scatter = if levels.len() > 1 {
-        let squares: f64 = levels.iter().map(|l| (l.mean_ns - mean_ns).powi(2)).sum();
-        1.96 * (squares / (k - 1.0) / k).sqrt()
-    } else {
-        0.0
-    };
     let (below, above) = (quadrature(|l| l.mean_ns - l.low_ns), quadrature(|l| l.high_ns - l.mean_ns));
-    let low_ns = (mean_ns - below.max(scatter)).max(0.0);
-    Some(Level { mean_ns, low_ns, high_ns: mean_ns + above.max(scatter) })
+    if levels.len() < 2 {
+        return Some(Level { mean_ns, low_ns: mean_ns - below, high_ns: mean_ns + above });
+    }
+    let squares: f64 = levels.iter().map(|l| (l.mean_ns - mean_ns).powi(2)).sum();
+    let error = (squares / (k - 1.0) / k).sqrt();
+    let (below, above) = if above.is_finite() {
+        (below.max(1.96 * error), above.max(1.96 * error))
+    } else {
+        let half = STUDENT_T.get(levels.len() - 2).copied().unwrap_or(1.96) * error;
+        (half, half)
+    };
+    Some(Level { mean_ns, low_ns: (mean_ns - below).max(0.0), high_ns: mean_ns + above })
 }
 
 /// A run of a micro-benchmark, summed up.
 struct Summed {
     level: Level,
-    n: u64,
+    /// IOs of each pattern of a mix.
+    by_pattern: [u64; 2],
     phase: Vec<u64>,
 }
 
@@ -319,44 +328,45 @@ fn in_parallel<I: Sync, R: Send>(
 fn point(group: &[&RunRow], facts: &Facts, records: &Records<'_>) -> Result<Option<CurveFacts>, StoreError> {
     let mut summed = Vec::new();
     for row in group {
-        let own = single_baseline(row).and_then(|b| facts.baseline(b));
-        summed.extend(sum_up(row, own, records)?.map(|s| (*row, s)));
+        summed.extend(sum_up(row, facts, records)?.map(|s| (*row, s)));
     }
     let levels: Vec<Level> = summed.iter().map(|(_, s)| s.level).collect();
     let phases: Vec<&[u64]> = summed.iter().map(|(_, s)| s.phase.as_slice()).collect();
-    let mut by_pattern = Vec::new();
-    for (row, _) in &summed {
-        by_pattern.resize(row.stats.by_pattern.len(), 0);
-        by_pattern.iter_mut().zip(&row.stats.by_pattern).for_each(|(sum, s)| *sum += s.n);
-    }
     let at = group.first().and_then(|r| r.spec.point.as_ref());
     Ok(at.zip(together(&levels)).map(|(at, level)| CurveFacts {
         value: at.value,
         label: at.label.clone(),
         level,
-        n: summed.iter().map(|(_, s)| s.n).sum(),
         runs: summed.iter().map(|(row, _)| row.spec.id).collect(),
-        by_pattern,
+        by_pattern: summed.iter().fold([0, 0], |[a, b], (_, s)| [a + s.by_pattern[0], b + s.by_pattern[1]]),
         spread: spread(&phases, None, SPREAD_LIMIT),
     }))
 }
 
-/// The baseline whose start-up a run shares: that of its one pattern.
-fn single_baseline(row: &RunRow) -> Option<Baseline> {
+/// The start-up of one stream of a run, from those of its baselines' own runs:
+/// parallel copies share it; each pattern of a mix gets past its own.
+fn start_up_of(row: &RunRow, facts: &Facts) -> Option<u64> {
+    let of = |baseline| facts.baseline(baseline).and_then(|b| b.start_up).unwrap_or(0);
     match &row.spec.pattern {
-        Pattern::Basic(basic) => Some(basic.baseline()),
-        _ => None,
+        Pattern::Basic(basic) => Some(of(basic.baseline())),
+        Pattern::Replicated { degree, basic } => {
+            Some(of(basic.baseline()).div_ceil(u64::from(*degree).max(1)))
+        }
+        Pattern::Mix { first, second, ratio } => {
+            let counts = |b| (row.spec.io_count, of(b));
+            Some(mix_counts(counts(first.baseline()), counts(second.baseline()), *ratio, 0).1)
+        }
+        Pattern::SideBySide(_) => None,
     }
 }
 
-fn sum_up(
-    row: &RunRow,
-    own: Option<&BaselineFacts>,
-    records: &Records<'_>,
-) -> Result<Option<Summed>, StoreError> {
+fn sum_up(row: &RunRow, facts: &Facts, records: &Records<'_>) -> Result<Option<Summed>, StoreError> {
     let all = records(row)?;
     let streams = row.spec.pattern.stream_count().max(1);
-    let ignore = running_from(row.spec.io_ignore, own.and_then(|b| b.start_up), all.len() / streams);
+    let ignore = running_from(row.spec.io_ignore, start_up_of(row, facts), all.len() / streams);
     let phase = responses(&all, ignore);
-    Ok(level(&phase, None).map(|level| Summed { level, n: phase.len() as u64, phase }))
+    // A mix is one stream, so its running phase is what follows.
+    let second = all.iter().skip(ignore).filter(|r| r.pattern() == 1).count() as u64;
+    let by_pattern = [(phase.len() as u64).saturating_sub(second), second];
+    Ok(level(&phase, None).map(|level| Summed { level, by_pattern, phase }))
 }

@@ -129,28 +129,25 @@ pub(super) fn partitions(facts: &Facts) -> Partitions {
 pub(super) fn order(facts: &Facts) -> Order {
     let mut found = Order::default();
     let Some((curve, sw, rw)) = writes(facts, "order", Baseline::Sw) else { return found };
-    let Some(io_size) = facts.io_size_bytes else { return found };
-    let factors = knee::order_factors(&curve.points(), sw, rw, io_size);
-    let step = i64::try_from(io_size).unwrap_or(i64::MAX).max(1);
-    let large: Vec<i64> = curve
-        .points
-        .iter()
-        .map(|p| p.value)
-        .filter(|v| (1 << 20..=8 << 20).contains(&v.saturating_mul(step)))
-        .collect();
-    let mut one = |name: &str, factor: Option<Ratio>, values: &[i64], to: Baseline| {
-        let factor = factor?;
-        put(
-            &mut found.evidence,
-            name,
-            of_factor(&rests_on(facts, "order-factors", curve, values, &[to]), &factor),
-        );
+    let mut one = |name: &str, at: Option<(i64, Ratio)>, to: Baseline| {
+        let (value, factor) = at?;
+        let evidence = rests_on(facts, "order-factors", curve, &[value], &[to]);
+        put(&mut found.evidence, name, of_factor(&evidence, &factor));
         Some(rounded(factor.ratio))
     };
-    let reverse_factor = one("reverse_factor", factors.reverse, &[-1], Baseline::Sw);
-    let in_place_factor = one("in_place_factor", factors.in_place, &[0], Baseline::Sw);
-    let large_incr_factor = one("large_incr_factor", factors.large_incr, &large, Baseline::Rw);
+    let to_sw = |incr| curve.at(incr).and_then(|p| Some((incr, knee::ratio(&p.level, sw)?)));
+    let reverse_factor = one("reverse_factor", to_sw(-1), Baseline::Sw);
+    let in_place_factor = one("in_place_factor", to_sw(0), Baseline::Sw);
+    let large_incr_factor = one("large_incr_factor", large_incr(facts, curve, rw), Baseline::Rw);
     Order { reverse_factor, in_place_factor, large_incr_factor, ..found }
+}
+
+/// The most expensive of the gaps from 1 MiB to 8 MiB, relative to RW.
+fn large_incr(facts: &Facts, curve: &Curve, rw: &Level) -> Option<(i64, Ratio)> {
+    let step = facts.io_size_bytes.and_then(|b| i64::try_from(b).ok())?;
+    let large = curve.points.iter().filter(|p| (1 << 20..=8 << 20).contains(&p.value.saturating_mul(step)));
+    let factors = large.filter_map(|p| Some((p.value, knee::ratio(&p.level, rw)?)));
+    factors.max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))
 }
 
 /// Rule "alignment-unit": the baseline with the largest penalty.
@@ -201,5 +198,18 @@ pub(super) fn pause_rw(facts: &Facts) -> (Option<f64>, Evidence) {
     let ms = |ns: i64| ns as f64 / 1e6;
     let evidence = rests_on(facts, "pause-rw", curve, &values, &both)
         .with_range(found.above_ns.map_or(0.0, ms), ms(found.pause_ns));
-    (Some(ms(found.pause_ns)), evidence)
+    let between = found.above_ns.and_then(|above| work_left(curve, above, rw, sw));
+    let value = between.map_or(ms(found.pause_ns), |ns| (ns / 1e6).min(ms(found.pause_ns)));
+    (Some(rounded(value)), evidence)
+}
+
+/// The pause that would do, in ns, from the longest that does not: where Pause
+/// and response time together take as long there as without a pause, idle time
+/// does the work put off at its full rate, and what the response time still has
+/// over SW is the work left.
+fn work_left(curve: &Curve, above: i64, rw: &Level, sw: &Level) -> Option<f64> {
+    let left = &curve.at(above)?.level;
+    let total = above as f64 + left.mean_ns;
+    let same = total <= rw.mean_ns * knee::SAME && total >= rw.mean_ns / knee::SAME;
+    same.then_some(total - sw.mean_ns)
 }
