@@ -124,7 +124,8 @@ impl Attachment {
         let model = Arc::new(Model::new(device, memory));
         let place = Place::make(args.place.run_dir.as_deref(), note)?;
         let mut config = Config::default();
-        config.mount_options = vec![MountOption::FSName("uflip".into()), MountOption::Subtype("uflip".into())];
+        config.mount_options =
+            vec![MountOption::FSName("uflip".into()), MountOption::Subtype("uflip".into())];
         config.n_threads = Some(THREADS);
         config.clone_fd = true;
         let served = fs::DeviceFs::new(model, Arc::clone(&answers));

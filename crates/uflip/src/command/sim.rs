@@ -20,6 +20,7 @@ pub fn sim(command: SimCommand) -> anyhow::Result<()> {
         SimCommand::List { json } => list(json),
         SimCommand::Show { device, json } => show(&device, json),
         SimCommand::Check { file } => check(&file),
+        SimCommand::Verify(args) => crate::command::verify::verify(args),
         SimCommand::Attach(args) => attach(&args),
         SimCommand::Status(args) => status(&args),
         SimCommand::Detach(args) => detach(&args),
@@ -98,7 +99,8 @@ fn detach(args: &DetachArgs) -> anyhow::Result<()> {
         Some(device) => {
             all.retain(|(_, note)| note.device.as_deref() == Some(Path::new(device)));
             if all.is_empty() {
-                let known = if attached.is_empty() { "nothing is".to_string() } else { format!("{attached}") };
+                let known =
+                    if attached.is_empty() { "nothing is".to_string() } else { format!("{attached}") };
                 return Err(usage(format!("{device} is not attached; {known}")));
             }
         }
