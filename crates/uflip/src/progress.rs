@@ -125,7 +125,7 @@ impl Display {
             return String::new();
         }
         let spent = self.began.elapsed();
-        let even = spent.mul_f64((self.total - self.measured) as f64 / self.measured as f64);
+        let even = spent.mul_f64(self.total.saturating_sub(self.measured) as f64 / self.measured as f64);
         let left = self.budget.map_or(even, |b| even.min(b.saturating_sub(spent)));
         format!("about {} left", round_time(left))
     }
