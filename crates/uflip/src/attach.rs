@@ -118,13 +118,16 @@ fn prepared(description: &Description, args: &AttachArgs) -> anyhow::Result<SimD
 impl Attachment {
     /// Mounts the file system; nothing is left behind where that fails.
     fn mount(args: &AttachArgs, device: SimDevice, memory: Bytes, note: &Note) -> anyhow::Result<Attachment> {
-        // Before any thread is made: they inherit it.
+        // Before any thread is made: they inherit both. Without them it works,
+        // only less well.
         process::serve_io();
+        process::be_prompt();
         let answers = Answers::start().context("cannot start a thread")?;
         let model = Arc::new(Model::new(device, memory));
         let place = Place::make(args.place.run_dir.as_deref(), note)?;
         let mut config = Config::default();
-        config.mount_options = vec![MountOption::FSName("uflip".into()), MountOption::Subtype("uflip".into())];
+        config.mount_options =
+            vec![MountOption::FSName("uflip".into()), MountOption::Subtype("uflip".into())];
         config.n_threads = Some(THREADS);
         config.clone_fd = true;
         let served = fs::DeviceFs::new(model, Arc::clone(&answers));

@@ -110,7 +110,8 @@ impl Model {
     fn room_for(&self, served: &mut Served, offset: Bytes, length: u64) -> Result<(), Refused> {
         let content = served.device.content();
         let used = content.memory_bytes();
-        if used + length + 8192 <= self.memory.0 || used + content.growth_bytes(offset.0, length) <= self.memory.0
+        if used + length + 8192 <= self.memory.0
+            || used + content.growth_bytes(offset.0, length) <= self.memory.0
         {
             return Ok(());
         }

@@ -100,7 +100,9 @@ impl Place {
                     make_folder(&place.mount_point(), false)?;
                     return Ok(place);
                 }
-                Err(e) => failed = Some(anyhow::Error::from(e).context(format!("cannot use {}", dir.display()))),
+                Err(e) => {
+                    failed = Some(anyhow::Error::from(e).context(format!("cannot use {}", dir.display())))
+                }
             }
         }
         Err(failed.unwrap_or_else(|| anyhow::anyhow!("no folder to note the attachment in")))
@@ -128,7 +130,8 @@ impl Place {
 
     fn note(&self) -> anyhow::Result<Note> {
         let path = self.folder.join(NOTE);
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         serde_json::from_str(&text).with_context(|| format!("{} is not a note of ours", path.display()))
     }
 
