@@ -169,12 +169,16 @@ impl Attachment {
 
     fn unmount(&mut self) -> anyhow::Result<()> {
         let Some(session) = self.session.take() else { return Ok(()) };
-        loopdev::unmount(&self.place.mount_point())?;
+        // The kernel gives the loop device up with its last user; until then
+        // it fails what is asked of it, once this process has ended.
+        let cut_off = !loopdev::all_over(&self.place.file()).is_empty();
+        loopdev::unmount(&self.place.mount_point(), cut_off)?;
         self.answers.close();
-        if loopdev::all_over(&self.place.file()).is_empty() {
+        if cut_off {
+            drop(session);
+        } else {
             session.join().context("serving ended with an error")?;
         }
-        // Where users were cut off, the session ends with the process.
         self.place.remove()
     }
 }

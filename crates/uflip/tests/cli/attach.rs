@@ -258,9 +258,20 @@ fn what_cannot_be_attached_or_detached_is_said() {
 
 const IOS: &str = "200";
 
+/// Runs a program before others that want the processor, where that can be
+/// had: what else the machine does is not what is measured.
+fn run_promptly(program: &str, args: &[&str]) -> String {
+    if Command::new("chrt").args(["--rr", "1", "true"]).status().is_ok_and(|s| s.success()) {
+        run("chrt", &[&["--rr", "1", program], args].concat())
+    } else {
+        run(program, args)
+    }
+}
+
 fn uflip_mean_ms(target: &str, base: &str) -> f64 {
     let args = ["pattern", target, "--base", base, "--io-count", IOS, "--seed", "7", "--json"];
-    let (out, _) = expect(Path::new("/tmp"), 0, &[&args[..], &["--erase-device", target]].concat());
+    let binary = env!("CARGO_BIN_EXE_uflip");
+    let out = run_promptly(binary, &[&args[..], &["--erase-device", target]].concat());
     let facts: Value = serde_json::from_str(&out).unwrap();
     facts["stats"]["running"]["mean_ns"].as_f64().expect("a mean") / 1e6
 }
@@ -273,7 +284,7 @@ fn fio_mean_ms(device: &str, base: &str) -> f64 {
     };
     let args = ["--name=m", "--direct=1", "--bs=32k", "--ioengine=psync", "--output-format=json"];
     let more = [format!("--filename={device}"), format!("--rw={rw}"), format!("--number_ios={IOS}")];
-    let out = run("fio", &[&args[..], &more.each_ref().map(String::as_str)[..]].concat());
+    let out = run_promptly("fio", &[&args[..], &more.each_ref().map(String::as_str)[..]].concat());
     let facts: Value = serde_json::from_str(&out).unwrap();
     let mode = if base == "SW" { "write" } else { "read" };
     facts["jobs"][0][mode]["clat_ns"]["mean"].as_f64().expect("a mean") / 1e6
