@@ -11,7 +11,11 @@
 //! | [`export`] | runs and records as CSV, JSON, Parquet |
 //! | [`profile`] | what the runs boil down to: figures, hints, soundness |
 //! | [`view`] | one report as plain data |
+//! | [`job_report`] | what a job file's runs came to |
+//! | [`model`] | cost models, fitted and applied |
+//! | [`trace`] | block traces and their character |
 //! | [`terminal`] | that report as text |
+//! | [`report`] | that report as one HTML file, with traces |
 #![forbid(unsafe_code)]
 
 pub mod contents;
@@ -19,12 +23,16 @@ mod encode;
 pub mod error;
 pub mod export;
 mod files;
+pub mod job_report;
+pub mod model;
 pub mod profile;
 pub mod recorder;
 pub mod records;
+pub mod report;
 pub mod stats;
 pub mod store;
 pub mod terminal;
+pub mod trace;
 pub mod view;
 
 pub use contents::{FORMAT, Manifest, RecordFile, RunRow, StoreContents};

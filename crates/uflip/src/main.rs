@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(target_os = "linux")]
+mod attach;
 mod command;
 mod describe;
 mod interrupt;
@@ -44,7 +46,12 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Devices(args) => command::devices::devices(args),
         Command::Show(args) => command::show::show(args),
         Command::Profile(args) => command::profile::profile(args),
+        Command::Report(args) => command::report::report(args),
         Command::Export(args) => command::export::export(args),
+        Command::Sim(args) => command::sim::sim(args.command),
+        Command::Job(args) => command::job::job(args),
+        Command::LogicalBlock(args) => command::logical_block::logical_block(args),
+        Command::Predict(args) => command::predict::predict(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "uflip", &mut text);

@@ -14,6 +14,7 @@ struct Group {
     runs: u64,
     done: u64,
     took: Nanos,
+    mean: Option<Nanos>,
     bar: ProgressBar,
 }
 
@@ -55,7 +56,14 @@ impl Display {
             } else {
                 let bar =
                     bars.add(ProgressBar::new(0).with_style(style.clone()).with_prefix(name.to_string()));
-                groups.push(Group { name: name.to_string(), runs: 1, done: 0, took: Nanos::ZERO, bar });
+                groups.push(Group {
+                    name: name.to_string(),
+                    runs: 1,
+                    done: 0,
+                    took: Nanos::ZERO,
+                    mean: None,
+                    bar,
+                });
             }
         }
         groups.iter().for_each(|g| g.bar.set_length(g.runs));
@@ -67,13 +75,10 @@ impl Display {
     /// A run begins.
     pub fn started(&mut self, spec: &RunSpec) {
         let left = self.time_left();
-        let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
-        if self.terminal {
-            let last = group.bar.message();
-            let mean =
-                last.split_once("  mean ").map(|(_, m)| m.split("  ").next().unwrap_or("").to_string());
-            let mean = mean.map(|m| format!("  mean {m}")).unwrap_or_default();
-            group.bar.set_message(format!("{}{mean}  {left}", what(spec)));
+        for group in self.groups.iter().filter(|g| self.terminal && !g.bar.is_finished()) {
+            let mean = group.mean.map(|m| format!("  last mean {m}")).unwrap_or_default();
+            let active = group.name == group_of(spec);
+            group.bar.set_message(if active { format!("{}{mean}  {left}", what(spec)) } else { mean });
         }
     }
 
@@ -84,20 +89,17 @@ impl Display {
         let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
         group.done += 1;
         group.took = group.took + elapsed;
-        let took = group.took;
-        let mean =
-            stats.running.mean_ns.map_or("nothing measured".to_string(), |m| Nanos(m as u64).to_string());
-        let whole = group.done == group.runs;
+        group.mean = stats.running.mean_ns.map(|m| Nanos(m as u64));
+        let (took, whole) = (group.took, group.done == group.runs);
         if self.terminal {
             group.bar.set_position(group.done);
             if whole {
                 group.bar.finish_with_message(format!("done in {took}"));
-            } else {
-                group.bar.set_message(format!("{}  mean {mean}  {left}", what(spec)));
             }
         } else if whole {
+            let mean = group.mean.map_or("nothing measured".to_string(), |m| format!("mean {m}"));
             eprintln!(
-                "{:>13}: {} runs in {took}, last {} mean {mean}; {left}",
+                "{:>13}: {} runs in {took}, last {} {mean}; {left}",
                 group.name,
                 group.runs,
                 what(spec)

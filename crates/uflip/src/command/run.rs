@@ -4,7 +4,7 @@
 
 use crate::args::RunArgs;
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
-use crate::command::{fresh_seed, profile, show};
+use crate::command::{fresh_seed, profile, report, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::progress::Display;
@@ -63,6 +63,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         scratch::remove(Path::new(&options.target))?;
     }
     profile::make(&dir)?;
+    report::write_report(&dir, None)?;
     show::print_results(&dir, args.json, false)
 }
 
@@ -145,7 +146,7 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
 
 /// The target as it goes into the manifest: a path is made absolute so that
 /// `--resume` works from any folder.
-fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
+pub fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
     let typed = typed.unwrap_or(SCRATCH);
     if let Some(file) = typed.strip_prefix("sim:").filter(|f| Path::new(f).is_file()) {
         return Ok(format!("sim:{}", std::path::absolute(file)?.display()));
@@ -160,7 +161,7 @@ fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
 }
 
 /// Makes the results folder, or sees that it is empty. True where it was made.
-fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
+pub fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
     if dir.join("manifest.json").exists() {
         bail!(
             "{} holds a benchmark already; go on with it by --resume, or name another folder with -o",
@@ -271,7 +272,7 @@ fn announce(dir: &Path, plan: &Plan, opened: &Opened, options: &RunOptions) {
     eprintln!("results go to {}", dir.display());
 }
 
-fn unix_now() -> u64 {
+pub fn unix_now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

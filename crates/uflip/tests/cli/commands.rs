@@ -130,7 +130,7 @@ fn exports_are_read_by_other_programs() {
     let ios: u64 = runs.iter().map(|r| r.1).sum();
     assert_eq!(uflip_results::read_records(&folder.path().join("all.parquet")).unwrap().len() as u64, ios);
     let script = "import duckdb; print(duckdb.sql(\"select count(*), sum(response_ns) > 0, count(distinct run) \
-                  from 'o/ios/*.parquet'\").fetchone())";
+                  from 'o/ios/*.parquet'\").fetchall()[0])";
     match Command::new("python3").args(["-c", script]).current_dir(folder.path()).output() {
         Ok(o) if o.status.success() => {
             assert_eq!(text(&o.stdout).trim(), format!("({ios}, True, {})", runs.len()));

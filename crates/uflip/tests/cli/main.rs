@@ -3,6 +3,9 @@
 mod block_trace;
 mod commands;
 mod faults;
+mod house;
+mod job;
 mod kill;
+mod streaming;
 mod support;
 mod witness;
