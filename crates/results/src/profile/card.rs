@@ -129,7 +129,8 @@ fn writes(out: &mut String, p: &Profile) {
     };
     let effect = |e: &super::Effect| match (e.gain, &e.baseline, e.value) {
         (Some(gain), Some(baseline), Some(value)) => {
-            format!("throughput {} at most ({baseline} at {value})", factor_text(gain))
+            let text = if gain >= 1.0 { factor_text(gain) } else { format!("1/{}", three(1.0 / gain)) };
+            format!("throughput goes to {text} ({baseline} at {value})")
         }
         (Some(_), ..) => "no effect".into(),
         _ => "-".to_string(),

@@ -10,7 +10,7 @@ use super::Profile;
 use super::gather::{Curve, CurveFacts, Facts};
 use serde::{Deserialize, Serialize};
 use uflip_device::Bytes;
-use uflip_measure::detect::knee::{Ratio, SAME, ratio};
+use uflip_measure::detect::knee::{Level, Ratio, SAME, ratio};
 use uflip_measure::pattern::Baseline;
 
 /// An IO size gives its due from this share of the best throughput on: beyond
@@ -164,6 +164,8 @@ fn locality(profile: &Profile, facts: &Facts) -> Option<Hint> {
     let everywhere = rw / sw;
     let largest = curve.points.last()?.value;
     let one = |holds, text| Some(hint("locality", holds, text, runs));
+    let dearer = profile.locality.factor.is_some_and(|f| f > 2.0);
+    let twice = within(curve, facts.level(Baseline::Sw)?, |p| size(p.value)).filter(|_| dearer);
     if everywhere <= SAME {
         return one(
             false,
@@ -175,8 +177,9 @@ fn locality(profile: &Profile, facts: &Facts) -> Option<Hint> {
             true,
             format!(
                 "Keep random writes within {}: they cost x{factor:.1} of sequential ones there, x{everywhere:.0} \
-                 over the whole device.",
-                Bytes(area)
+                 over the whole device{}.",
+                Bytes(area),
+                twice.map_or_else(String::new, |a| format!("; within {a} at most x2"))
             ),
         ),
         (Some(_), _) => {
@@ -198,22 +201,36 @@ fn partitions(profile: &Profile, facts: &Facts) -> Option<Hint> {
     let most = curve.points.last().filter(|p| p.value > 1)?.value;
     let runs = profile.partitions.evidence.get("count").map(|e| e.runs.clone())?;
     let one = |holds, text| Some(hint("partitions", holds, text, runs));
+    let (sw, everything) = (facts.level(Baseline::Sw)?, curve.points.last()?);
+    let all = everything.level.mean_ns / sw.mean_ns;
     match (profile.partitions.count, profile.partitions.factor) {
-        (Some(count), Some(factor)) if i64::try_from(count).is_ok_and(|c| c >= most) => one(
+        (Some(_), Some(_)) if all <= SAME => one(
             false,
+            format!("Write as many sequential streams as you like: {most} at once cost x{all:.2} of one."),
+        ),
+        (Some(count), Some(factor)) if i64::try_from(count).is_ok_and(|c| c >= most) => one(
+            true,
             format!(
-                "Write as many sequential streams as you like: {count} at once cost x{factor:.1} of one."
+                "Write few sequential streams at a time: the cost grows with their number, up to x{factor:.1} of one \
+                 with {count}, without a jump{}.",
+                within(curve, sw, |p| p.label.clone())
+                    .map_or_else(String::new, |n| format!("; it is at most x2 up to {n}"))
             ),
         ),
         (Some(count), Some(factor)) if count > 1 => one(
             true,
             format!(
-                "Keep concurrent sequential writes to {count} streams (x{factor:.1} of one); more cost as much as \
-                 random writes."
+                "Keep concurrent sequential writes to {count} streams (x{factor:.1} of one); with more, each costs \
+                 nearly as much as a random write."
             ),
         ),
         _ => one(false, "Write one sequential stream at a time: already two cost like random writes.".into()),
     }
+}
+
+/// The largest value up to which all cost at most twice as much as SW.
+fn within<T>(curve: &Curve, sw: &Level, show: impl Fn(&CurveFacts) -> T) -> Option<T> {
+    curve.points.iter().take_while(|p| p.level.mean_ns <= 2.0 * sw.mean_ns).last().map(show)
 }
 
 /// Hint 6: combining a limited number of patterns is acceptable.

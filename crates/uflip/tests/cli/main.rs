@@ -7,6 +7,7 @@ mod faults;
 mod house;
 mod job;
 mod kill;
+mod profile;
 mod streaming;
 mod support;
 mod witness;
