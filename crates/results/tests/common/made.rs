@@ -69,7 +69,7 @@ pub fn keep(store: &mut Store, run: &RunSpec, response: impl Fn(u64) -> u64) {
 
 /// What the page has in the element of this id.
 pub fn element<'a>(html: &'a str, id: &str) -> &'a str {
-    let start = html.find(&format!("id=\"{id}\">")).unwrap_or_else(|| panic!("no {id}")) + id.len() + 5;
+    let start = html.find(&format!("id=\"{id}\">")).unwrap_or_else(|| panic!("no {id}")) + id.len() + 6;
     &html[start..start + html[start..].find("</script>").expect("its end")]
 }
 
