@@ -140,7 +140,7 @@ impl Aggregator {
         let code = rounded(ns);
         let at = &mut self.over_time[class][cell];
         at.add(ns);
-        if self.n % self.every == 0 {
+        if self.n.is_multiple_of(self.every) {
             at.samples.push(code);
         }
         let place = record.offset().0 as u128 * PLACES as u128 / self.end_of_space as u128;

@@ -21,7 +21,7 @@ const MOST_IN_MEMORY: u64 = 1 << 20;
 const MOST_ROUNDED: usize = 6_000;
 /// Room set aside for a run still to come: a coarse trace, or less where there
 /// are so many runs, down to a sketch.
-const COARSE_BYTES: usize = 3_000;
+const COARSE_BYTES: usize = 2_500;
 const SKETCH_BYTES: usize = 700;
 /// Columns of a coarse trace.
 const COARSE_CELLS: usize = 1000;

@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_whole_trace_loses_nothing() {
         let record = |i: u64| {
-            let mode = if i % 3 == 0 { Mode::Write } else { Mode::Read };
+            let mode = if i.is_multiple_of(3) { Mode::Write } else { Mode::Read };
             let io = Io {
                 wait: Nanos(0),
                 offset: Bytes(i * 4096 % 65_536),

@@ -15,7 +15,7 @@ pub const HOSTILE: &str =
 /// A response time with noise that does not compress, a little above 80 µs.
 pub fn noisy(i: u64) -> u64 {
     let mixed = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    80_000 + (mixed >> 32) % 20_000 + if mixed % 211 == 0 { 700_000 } else { 0 }
+    80_000 + (mixed >> 32) % 20_000 + if mixed.is_multiple_of(211) { 700_000 } else { 0 }
 }
 
 /// A store with a hostile target.
