@@ -71,7 +71,6 @@ fn main() {
         println!("the peak includes making the records");
     }
     println!("before: {}", peak());
-    let cpu_before = cpu_seconds();
     let start = Instant::now();
     let made =
         report::write(&Store::open(&dir).expect("a store"), &dir.join("report.html")).expect("a report");

@@ -38,10 +38,6 @@ pub enum Command {
     Report(ReportArgs),
     /// Print what the results of a folder boil down to
     Profile(ProfileArgs),
-    /// Print what the results of a folder boil down to
-    Profile(ProfileArgs),
-    /// Write the results of a folder as one HTML file that opens offline
-    Report(ReportArgs),
     /// Write results as CSV, JSON or Parquet
     Export(ExportArgs),
     /// Simulated devices: list them, explain one, or attach one as a block device
@@ -373,16 +369,6 @@ pub struct ReportArgs {
     /// The file to write [default: DIR/report.html]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-/// `uflip profile`
-#[derive(Args, Debug)]
-pub struct ProfileArgs {
-    /// The folder with the results
-    pub dir: PathBuf,
-    /// Print as JSON, as in profile.json
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `uflip export`

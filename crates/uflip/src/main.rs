@@ -47,8 +47,6 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Show(args) => command::show::show(args),
         Command::Report(args) => command::report::report(args),
         Command::Profile(args) => command::profile::profile(args),
-        Command::Profile(args) => command::profile::profile(args),
-        Command::Report(args) => command::report::report(args),
         Command::Export(args) => command::export::export(args),
         Command::Sim(args) => command::sim::sim(args.command),
         Command::Job(args) => command::job::job(args),
