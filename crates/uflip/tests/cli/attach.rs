@@ -256,7 +256,17 @@ fn what_cannot_be_attached_or_detached_is_said() {
     assert!(err.contains("bad.toml") && err.contains('2'), "no line: {err}");
 }
 
-const IOS: &str = "200";
+/// Few, so that some measurement goes undisturbed on a machine with other work.
+const IOS: &str = "64";
+const ATTEMPTS: u32 = 20;
+
+/// The share of the last ten seconds, in percent, in which something waited for
+/// a processor; 0 where the kernel does not tell.
+fn processors_wanted() -> f64 {
+    let text = std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
+    let share = text.split_whitespace().find_map(|word| word.strip_prefix("avg10="));
+    share.and_then(|share| share.parse().ok()).unwrap_or(0.0)
+}
 
 /// Runs a program before others that want the processor, where that can be
 /// had: what else the machine does is not what is measured.
@@ -290,23 +300,28 @@ fn fio_mean_ms(device: &str, base: &str) -> f64 {
     facts["jobs"][0][mode]["clat_ns"]["mean"].as_f64().expect("a mean") / 1e6
 }
 
-/// Measures on new attachments until it is within 10 % of the model, five times
-/// at most: other work on the machine makes a measurement slower now and then,
-/// while an error of ours is there every time.
+/// Measures on new attachments until the mean is within 10 % of the model's:
+/// other work on the machine makes a measurement slower now and then, while an
+/// error of ours is there every time. Where it never is, that is a failure
+/// unless the processors were wanted by others all along.
 fn assert_within_10_percent(device: &str, base: &str, who: &str, measure: fn(&str, &str) -> f64) {
     let model = uflip_mean_ms(&format!("sim:{device}"), base);
     assert!(model >= 1.0, "{device} {base} is no case for this test: {model} ms");
-    let mut seen = Vec::new();
-    for _ in 0..5 {
+    let (mut seen, mut wanted) = (Vec::new(), f64::INFINITY);
+    for attempt in 1..=ATTEMPTS {
         let Some(attached) = Attached::new(&[device]) else { return };
         let mean = measure(attached.name(), base);
-        seen.push(mean);
         if (mean / model - 1.0).abs() <= 0.1 {
-            eprintln!("{who} {device} {base}: {mean:.3} ms attached, {model:.3} ms by the model");
+            eprintln!("{who} {device} {base}: {mean:.3} ms attached, {model:.3} by the model, at {attempt}");
             return;
         }
+        seen.push(mean);
+        wanted = wanted.min(processors_wanted());
     }
-    panic!("{who} {device} {base}: {seen:.3?} ms attached, {model:.3} ms by the model");
+    let result = format!("{who} {device} {base}: {seen:.3?} ms attached, {model:.3} ms by the model");
+    let too_slow = seen.iter().all(|mean| *mean > model);
+    assert!(too_slow && wanted > 50.0, "{result}");
+    skipped(&format!("others wanted the processors {wanted} % of the time: {result}"));
 }
 
 #[test]
