@@ -68,9 +68,9 @@ fn main() {
     let start = Instant::now();
     let made =
         report::write(&Store::open(&dir).expect("a store"), &dir.join("report.html")).expect("a report");
+    let (wall, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu_before);
     println!(
-        "{total} IOs in {:.2} s, {}, {} bytes, {:?}",
-        start.elapsed().as_secs_f64(),
+        "{total} IOs in {wall:.2} s ({cpu:.2} s of CPU), {}, {} bytes, {:?}",
         peak(),
         made.html.len(),
         made.embedded
