@@ -99,8 +99,7 @@ fn detach(args: &DetachArgs) -> anyhow::Result<()> {
         Some(device) => {
             all.retain(|(_, note)| note.device.as_deref() == Some(Path::new(device)));
             if all.is_empty() {
-                let known =
-                    if attached.is_empty() { "nothing is".to_string() } else { format!("{attached}") };
+                let known = if attached.is_empty() { "nothing is".to_string() } else { attached.to_string() };
                 return Err(usage(format!("{device} is not attached; {known}")));
             }
         }

@@ -183,7 +183,15 @@ fn fio_verifies_what_it_wrote() {
     }
     let Some(attached) = Attached::new(&["nvme-tlc"]) else { return };
     let name = format!("--filename={}", attached.name());
-    let verify = ["--name=v", &name, "--direct=1", "--size=64m", "--verify=crc32c", "--verify_fatal=1"];
+    let verify = [
+        "--name=v",
+        &name,
+        "--direct=1",
+        "--size=64m",
+        "--verify=crc32c",
+        "--verify_fatal=1",
+        "--verify_state_save=0",
+    ];
     for rest in
         [["--rw=randwrite", "--bs=4k", "--ioengine=psync"], ["--rw=write", "--bs=64k", "--ioengine=psync"]]
     {
