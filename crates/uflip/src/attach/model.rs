@@ -10,7 +10,7 @@ use uflip_device::{Bytes, Device, Geometry, Nanos};
 use uflip_sim::{Request, SimDevice};
 
 /// Zeros are written in parts of this many bytes.
-const ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
