@@ -101,6 +101,8 @@ fn detach(args: &DetachArgs) -> anyhow::Result<()> {
             if all.is_empty() {
                 let known = if attached.is_empty() { "nothing is".to_string() } else { attached.to_string() };
                 return Err(usage(format!("{device} is not attached; {known}")));
+                let known = if attached.is_empty() { "nothing" } else { &attached };
+                return Err(usage(format!("{device} is not attached ({known} is)")));
             }
         }
         None if args.all => {}
