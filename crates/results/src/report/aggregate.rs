@@ -174,8 +174,8 @@ impl Aggregator {
         Trace { kind: Kind::Sketched, n, length, classes, columns, cells: None, outliers, blob }
     }
 
-    /// As [`Aggregator::finish`] with less: at most 1,000 cells are asked for
-    /// by the caller, times are rounded to 1.6 %, means and places left out.
+    /// As [`Aggregator::finish`] with less: times are rounded to 1.6 %, means and
+    /// places left out.
     pub(crate) fn coarse(mut self) -> Trace {
         let mut outliers = self.outliers();
         outliers.truncate(SKETCHED);

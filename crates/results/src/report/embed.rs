@@ -38,7 +38,8 @@ pub(crate) fn embed(contents: &StoreContents, room: usize) -> Vec<Embedded> {
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by(|a, b| interest(&runs[*b]).total_cmp(&interest(&runs[*a])).then(a.cmp(b)));
     let each = (room / 10 * 9 / runs.len().max(1)).clamp(SKETCH_BYTES, COARSE_BYTES);
-    let mut budget = Budget { whole: room / 2, rest: room - room / 2, to_come: runs.len(), each };
+    let mut budget =
+        Budget { whole: room / 2, rest: room - room / 2, to_come: runs.len(), each, refused: [None; 2] };
     let mut embedded: Vec<Option<Embedded>> = runs.iter().map(|_| None).collect();
     for at in order {
         budget.to_come -= 1;
@@ -65,12 +66,30 @@ struct Budget {
     to_come: usize,
     /// Set aside for each run to come.
     each: usize,
+    /// Bytes an IO of the last whole and the last rounded trace for which
+    /// there was no room: the next one is not even tried if it is as long.
+    refused: [Option<f64>; 2],
 }
+
+/// Places in [`Budget::refused`].
+const WHOLE: usize = 0;
+const ROUNDED: usize = 1;
 
 impl Budget {
     /// Room that need not be kept for other runs.
     fn free(&self) -> usize {
         (self.whole + self.rest).saturating_sub(self.to_come * self.each)
+    }
+
+    /// Remembers that `bytes` for `n` IOs were too much.
+    fn refuse(&mut self, which: usize, bytes: usize, n: u64) {
+        self.refused[which] = Some(bytes as f64 / n.max(1) as f64);
+    }
+
+    /// True where a trace of `n` IOs may fit into `room`: runs of a store
+    /// compress alike, give or take a third.
+    fn may_fit(&self, which: usize, n: u64, room: usize) -> bool {
+        self.refused[which].is_none_or(|rate| n as f64 * rate * 0.67 <= room as f64)
     }
 
     /// True where `bytes` of a trace that is not whole could be taken: from
@@ -101,13 +120,16 @@ fn make(contents: &StoreContents, row: &RunRow, budget: &mut Budget) -> Result<T
         return Ok(smaller(aggregator, None, budget));
     }
     let records = crate::records::read_records(&path)?;
-    if n * LEAST_WHOLE_BYTES <= budget.whole as u64 {
+    let room = budget.whole.min(budget.free());
+    if n * LEAST_WHOLE_BYTES <= room as u64 && budget.may_fit(WHOLE, n, room) {
         let whole = trace::whole(&records);
-        if whole.cost() <= budget.whole.min(budget.free()) {
+        if whole.cost() <= room {
             budget.whole -= whole.cost();
             return Ok(whole);
         }
+        budget.refuse(WHOLE, whole.cost(), n);
     }
+    let cells = if records.len() <= MOST_ROUNDED { COARSE_CELLS } else { cells };
     let mut aggregator = Aggregator::new(cells, n, trace::longest_stream(&records), end_of_space);
     aggregator.push(&records);
     Ok(smaller(aggregator, Some(&records), budget))
@@ -115,25 +137,28 @@ fn make(contents: &StoreContents, row: &RunRow, budget: &mut Budget) -> Result<T
 
 /// The best that there is room for, short of the whole.
 fn smaller(aggregator: Aggregator, records: Option<&[IoRecord]>, budget: &mut Budget) -> Trace {
-    let trace = match records {
-        Some(records) if records.len() <= MOST_ROUNDED => {
+    let short = records.filter(|records| records.len() <= MOST_ROUNDED);
+    match short {
+        Some(records) if budget.may_fit(ROUNDED, records.len() as u64, budget.free()) => {
             let mut slowest = aggregator.outliers();
             slowest.truncate(8);
-            trace::in_steps(records, slowest)
+            let rounded = trace::in_steps(records, slowest);
+            if budget.take(rounded.cost()) {
+                return rounded;
+            }
+            budget.refuse(ROUNDED, rounded.cost(), records.len() as u64);
         }
-        _ => aggregator.clone().finish(),
-    };
-    if budget.take(trace.cost()) {
-        return trace;
+        Some(_) => {}
+        None => {
+            let aggregated = aggregator.clone().finish();
+            if budget.take(aggregated.cost()) {
+                return aggregated;
+            }
+        }
     }
-    if let Some(records) = records {
-        let (n, length) = (records.len() as u64, trace.length);
-        let mut fewer = Aggregator::new(COARSE_CELLS, n, length, 1);
-        fewer.push(records);
-        let coarse = fewer.coarse();
-        if budget.take(coarse.cost()) {
-            return coarse;
-        }
+    let coarse = aggregator.clone().coarse();
+    if budget.take(coarse.cost()) {
+        return coarse;
     }
     let sketch = aggregator.sketch();
     budget.take(sketch.cost());

@@ -1,6 +1,6 @@
 // The trace explorer: response time (log) against IO number or submission time.
 // Many IOs are drawn as a density on a log scale in which a single IO still has
-// half the ink, few as marks.
+// more than half the ink, few as marks.
 
 const PAD = { left: 60, right: 12, top: 22, bottom: 36 };
 const MARKS_UP_TO = 2500;
@@ -55,7 +55,7 @@ function line(context, x0, y0, x1, y1) {
 }
 
 // Points as ink on cells of two pixels: alpha grows with the log of the count
-// from one half, colours of several groups mix by the same weight.
+// from 0.6, colours of several groups mix by the same weight.
 function density(context, w, h, groups, each) {
   const cols = (w - PAD.left - PAD.right) >> 1, rows = (h - PAD.top - PAD.bottom) >> 1;
   const counts = groups.map(() => new Uint32Array(cols * rows));
@@ -79,7 +79,7 @@ function density(context, w, h, groups, each) {
       total += n; weight += share; r += inks[k][0] * share; g += inks[k][1] * share; b += inks[k][2] * share;
     }
     if (!total) continue;
-    image.data.set([r / weight, g / weight, b / weight, 255 * (0.5 + 0.5 * Math.log(total) / Math.log(most + 1))], i * 4);
+    image.data.set([r / weight, g / weight, b / weight, 255 * (0.6 + 0.4 * Math.log(total) / Math.log(most + 1))], i * 4);
   }
   inner.putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
@@ -283,9 +283,10 @@ class Explorer {
         const [a, b] = [this.cellX(i), this.cellX(i + 1)];
         if (!cells.count[i] || b < this.x0 || a > this.x1) continue;
         visible += cells.count[i];
-        const x = s.x((a + b) / 2), width = Math.max(1, s.x(b) - s.x(a));
+        const x = s.x((a + b) / 2), own = s.x(b) - s.x(a), width = Math.max(1, own);
         context.strokeStyle = context.fillStyle = ink;
-        context.globalAlpha = 0.45;
+        // Several columns on one pixel share its ink.
+        context.globalAlpha = Math.max(0.1, 0.4 * Math.min(1, own));
         context.lineWidth = Math.min(3, width);
         line(context, x, s.y(cells.min[i]), x, s.y(cells.max[i]));
         context.globalAlpha = 1;
