@@ -2,7 +2,7 @@
 //! others, and how it asks another process to end. Linux only; elsewhere
 //! nothing is done.
 //!
-//! Source: prctl(2), `PR_SET_IO_FLUSHER` and `PR_SET_TIMERSLACK`; libfuse's
+//! Source: prctl(2), `PR_SET_IO_FLUSHER` and `PR_SET_TIMERSLACK`; sched(7); libfuse's
 //! issue 700 for why a server of block IO wants the first.
 
 /// From `linux/prctl.h`.
@@ -27,6 +27,20 @@ pub fn exact_timers() -> bool {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) == 0 }
 }
 
+/// Has the calling thread (and threads it makes from then on) run as soon as
+/// it wakes, before all ordinary threads; where that is not allowed, at least
+/// with the largest share of the processor. For threads that do little and
+/// sleep otherwise: a time slice of somebody else is milliseconds.
+#[cfg(target_os = "linux")]
+pub fn be_prompt() -> bool {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the parameters outlive the call, which only reads them; 0 is the
+    // calling thread.
+    let real_time = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &lowest) == 0 };
+    // SAFETY: setpriority takes three integers and touches no memory.
+    real_time || unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) == 0 }
+}
+
 /// Asks process `pid` to end (SIGTERM). Gives false where there is none or it
 /// belongs to somebody else.
 #[cfg(unix)]
@@ -46,6 +60,12 @@ pub fn serve_io() -> bool {
 /// Does nothing here.
 #[cfg(not(target_os = "linux"))]
 pub fn exact_timers() -> bool {
+    false
+}
+
+/// Does nothing here.
+#[cfg(not(target_os = "linux"))]
+pub fn be_prompt() -> bool {
     false
 }
 

@@ -166,11 +166,11 @@ fn the_logical_block_is_found() {
         let (stop, mut sink, mut kept) = (Stop::new(), Memory::default(), Kept::new());
         let control = Control { stop: &stop, budget: None, unix_now: || 0 };
         job::drive(&job, &planned, &mut device, &mut sink, &mut kept, control, &mut |_| {}).unwrap();
-        for line in 0..amounts.len() {
+        for (line, amount) in amounts.iter().enumerate() {
             let found = logical_block::evaluate(&job, &planned, &sink.means, line);
             assert_eq!(found.by_statistics, Some(Bytes(block)), "{found:#?}");
             assert_eq!(found.logical_block_bytes, Some(Bytes(block)));
-            assert_eq!(found.bytes_per_pass, amounts[line]);
+            assert_eq!(found.bytes_per_pass, *amount);
         }
     }
 }
@@ -236,7 +236,7 @@ fn addresses_are_the_papers() {
     let mut sink = Memory::default();
     drive("a sw bs=4K count=1024", &mut device, &mut sink);
     let offsets: Vec<u64> = sink.recorder.0.lock().unwrap().iter().map(|r| r.offset().0).collect();
-    assert!(offsets[0] > 0 && offsets[0] % 4096 == 0);
+    assert!(offsets[0] > 0 && offsets[0].is_multiple_of(4096));
     assert_eq!(offsets.iter().collect::<BTreeSet<_>>().len(), 1024);
     assert!(offsets.windows(2).filter(|w| w[1] != w[0] + 4096).count() == 1, "wraps once");
 }

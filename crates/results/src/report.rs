@@ -143,7 +143,7 @@ pub fn render_within(contents: &StoreContents, limit: usize) -> Result<Report, S
         .collect();
     let html = page::assemble(&facts, &rows(contents, &embedded), &blobs);
     let of = |kind| embedded.iter().flatten().filter(|trace| trace.kind == kind).count();
-    let kinds = [Kind::Whole, Kind::Rounded, Kind::Aggregated, Kind::Sketched];
+    let kinds = [Kind::Whole, Kind::Rounded, Kind::Aggregated, Kind::Coarse, Kind::Sketched];
     Ok(Report { html, embedded: kinds.map(|kind| (kind, of(kind))).into() })
 }
 

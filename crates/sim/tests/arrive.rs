@@ -7,7 +7,13 @@ const IO: u64 = 32 << 10;
 
 fn io(i: u64, mode: Mode) -> Io {
     // Far apart, so that the sequence is no sequential one.
-    Io { wait: Nanos(i % 3 * 500_000), offset: Bytes(i * 7919 % 1000 * IO), size: IO as u32, mode, pattern: 0 }
+    Io {
+        wait: Nanos(i % 3 * 500_000),
+        offset: Bytes(i * 7919 % 1000 * IO),
+        size: IO as u32,
+        mode,
+        pattern: 0,
+    }
 }
 
 fn device(name: &str) -> SimDevice {

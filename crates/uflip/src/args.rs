@@ -34,10 +34,10 @@ pub enum Command {
     Devices(DevicesArgs),
     /// Print the results of a folder again
     Show(ShowArgs),
-    /// Print what the results of a folder boil down to
-    Profile(ProfileArgs),
     /// Write the results of a folder as one HTML file that opens offline
     Report(ReportArgs),
+    /// Print what the results of a folder boil down to
+    Profile(ProfileArgs),
     /// Write results as CSV, JSON or Parquet
     Export(ExportArgs),
     /// Simulated devices: list them, explain one, or attach one as a block device
@@ -442,12 +442,27 @@ pub enum SimCommand {
         #[arg(value_name = "FILE.toml")]
         file: PathBuf,
     },
+    /// Measure the catalogue and print the papers' tables beside the results
+    Verify(VerifyArgs),
     /// Serve a device in wall-clock time as a real block device, until Ctrl-C
     Attach(AttachArgs),
     /// List what is attached, and how late each device answered
     Status(StatusArgs),
     /// End an attachment, or clean up after one that was killed
     Detach(DetachArgs),
+}
+
+/// `uflip sim verify`
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// Only these devices of Table 3
+    pub devices: Vec<String>,
+    /// The seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `uflip sim attach`

@@ -118,8 +118,10 @@ fn prepared(description: &Description, args: &AttachArgs) -> anyhow::Result<SimD
 impl Attachment {
     /// Mounts the file system; nothing is left behind where that fails.
     fn mount(args: &AttachArgs, device: SimDevice, memory: Bytes, note: &Note) -> anyhow::Result<Attachment> {
-        // Before any thread is made: they inherit it.
+        // Before any thread is made: they inherit both. Without them it works,
+        // only less well.
         process::serve_io();
+        process::be_prompt();
         let answers = Answers::start().context("cannot start a thread")?;
         let model = Arc::new(Model::new(device, memory));
         let place = Place::make(args.place.run_dir.as_deref(), note)?;
@@ -167,12 +169,16 @@ impl Attachment {
 
     fn unmount(&mut self) -> anyhow::Result<()> {
         let Some(session) = self.session.take() else { return Ok(()) };
-        loopdev::unmount(&self.place.mount_point())?;
+        // The kernel gives the loop device up with its last user; until then
+        // it fails what is asked of it, once this process has ended.
+        let cut_off = !loopdev::all_over(&self.place.file()).is_empty();
+        loopdev::unmount(&self.place.mount_point(), cut_off)?;
         self.answers.close();
-        if loopdev::all_over(&self.place.file()).is_empty() {
+        if cut_off {
+            drop(session);
+        } else {
             session.join().context("serving ended with an error")?;
         }
-        // Where users were cut off, the session ends with the process.
         self.place.remove()
     }
 }

@@ -12,6 +12,7 @@ pub mod report;
 pub mod run;
 pub mod show;
 pub mod sim;
+pub mod verify;
 
 use std::io::Write;
 

@@ -35,12 +35,8 @@ fn group_of(spec: &RunSpec) -> &str {
 }
 
 impl Display {
-    /// For these runs, in order; `skip` tells which are there already.
-    pub fn new<'a>(
-        runs: impl Iterator<Item = &'a RunSpec>,
-        skip: impl Fn(u32) -> bool,
-        budget: Option<Nanos>,
-    ) -> Display {
+    /// For these runs, in order.
+    pub fn new<'a>(runs: impl Iterator<Item = &'a RunSpec>, budget: Option<Nanos>) -> Display {
         let terminal = std::io::stderr().is_terminal();
         let target =
             if terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
@@ -49,7 +45,7 @@ impl Display {
             .unwrap_or_else(|_| ProgressStyle::default_bar())
             .progress_chars("━╸ ");
         let mut groups: Vec<Group> = Vec::new();
-        for spec in runs.filter(|spec| !skip(spec.id)) {
+        for spec in runs {
             let name = group_of(spec);
             if let Some(group) = groups.iter_mut().find(|g| g.name == name) {
                 group.runs += 1;
@@ -129,7 +125,7 @@ impl Display {
             return String::new();
         }
         let spent = self.began.elapsed();
-        let even = spent.mul_f64((self.total - self.measured) as f64 / self.measured as f64);
+        let even = spent.mul_f64(self.total.saturating_sub(self.measured) as f64 / self.measured as f64);
         let left = self.budget.map_or(even, |b| even.min(b.saturating_sub(spent)));
         format!("about {} left", round_time(left))
     }

@@ -173,12 +173,12 @@ pub fn from_fio(text: &str) -> Result<Job, JobError> {
             continue;
         }
         let (key, value) = content.split_once('=').map_or((content, "1"), |(k, v)| (k.trim(), v.trim()));
-        if whole_file(&mut job, key, value).map_err(|expected| error(expected))? {
+        if whole_file(&mut job, key, value).map_err(&error)? {
             continue;
         }
         let section = if in_global { Some(&mut global) } else { sections.last_mut() };
         let section = section.ok_or_else(|| error("[NAME] before the first key"))?;
-        section_key(section, key, value).map_err(|expected| error(expected))?;
+        section_key(section, key, value).map_err(error)?;
     }
     for section in &sections {
         job.lines.push(line_of(section, &job.lines)?);

@@ -19,6 +19,8 @@ use uflip_device::IoRecord;
 
 /// How many of the slowest IOs are kept exactly.
 pub(crate) const OUTLIERS: usize = 64;
+/// Steps of 0.05 % to one of 1.6 %.
+const COARSE: i64 = 32;
 /// How many of them where there is room for nothing else.
 const SKETCHED: usize = 8;
 /// IOs that medians are taken of, at most: 2 bytes of memory each.
@@ -138,7 +140,7 @@ impl Aggregator {
         let code = rounded(ns);
         let at = &mut self.over_time[class][cell];
         at.add(ns);
-        if self.n % self.every == 0 {
+        if self.n.is_multiple_of(self.every) {
             at.samples.push(code);
         }
         let place = record.offset().0 as u128 * PLACES as u128 / self.end_of_space as u128;
@@ -170,6 +172,39 @@ impl Aggregator {
         let (columns, blob) = blob.finish();
         let (n, length, classes) = (self.n, self.length, self.classes.list);
         Trace { kind: Kind::Sketched, n, length, classes, columns, cells: None, outliers, blob }
+    }
+
+    /// As [`Aggregator::finish`] with less: at most 1,000 cells are asked for
+    /// by the caller, times are rounded to 1.6 %, means and places left out.
+    pub(crate) fn coarse(mut self) -> Trace {
+        let mut outliers = self.outliers();
+        outliers.truncate(SKETCHED);
+        let mut blob = Blob::default();
+        let mut time: Vec<Cell> = std::mem::take(&mut self.over_time).into_iter().flatten().collect();
+        let medians: Vec<i64> = time.iter_mut().map(|c| i64::from(c.median())).collect();
+        let column = |of: &dyn Fn(&Cell) -> i64| time.iter().map(of).collect::<Vec<i64>>();
+        blob.add_plain("count", &column(&|c| c.n as i64));
+        let mut add = |name, codes: &[i64]| {
+            // The middle of a step stands for all of it.
+            let halved: Vec<i64> = codes.iter().map(|c| c + COARSE / 2).collect();
+            let least = halved.iter().copied().min().unwrap_or(0);
+            blob.add(name, super::blob::Code::Plain, least / COARSE * COARSE, COARSE, &halved);
+        };
+        add("min", &column(&|c| i64::from(rounded(c.min))));
+        add("median", &medians);
+        add("max", &column(&|c| i64::from(rounded(c.max))));
+        histogram_of(&mut blob, self.histogram);
+        let (columns, text) = blob.finish();
+        Trace {
+            kind: Kind::Coarse,
+            n: self.n,
+            length: self.length,
+            classes: self.classes.list,
+            columns,
+            cells: Some(self.cells),
+            outliers,
+            blob: text,
+        }
     }
 
     /// The trace of all that was added. The columns `count`, `min`, `median`,

@@ -4,11 +4,11 @@
 //! runs first, then those whose response times spread most (standard deviation
 //! relative to the mean). Whole traces may take half of the room; the other
 //! half is for the rounded or aggregated ones, and a little is set aside for
-//! every run still to come, so that each has at least its histogram and its
-//! slowest IOs.
+//! every run still to come, so that each has at least a coarse trace, or, of
+//! very many runs, its histogram and its slowest IOs.
 
 use super::aggregate::Aggregator;
-use super::trace::{self, Kind, Trace};
+use super::trace::{self, Trace};
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
 use crate::records::read_row_groups;
@@ -19,8 +19,12 @@ use uflip_measure::run::Purpose;
 const MOST_IN_MEMORY: u64 = 1 << 20;
 /// Runs up to this length are rounded IO by IO instead of aggregated.
 const MOST_ROUNDED: usize = 6_000;
-/// Room for the sketch of a run still to come.
+/// Room set aside for a run still to come: a coarse trace, or less where there
+/// are so many runs, down to a sketch.
+const COARSE_BYTES: usize = 2_500;
 const SKETCH_BYTES: usize = 700;
+/// Columns of a coarse trace.
+const COARSE_CELLS: usize = 1000;
 /// A whole IO takes at least about this much of the page.
 const LEAST_WHOLE_BYTES: u64 = 2;
 
@@ -33,7 +37,8 @@ pub(crate) fn embed(contents: &StoreContents, room: usize) -> Vec<Embedded> {
     let runs = &contents.runs;
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by(|a, b| interest(&runs[*b]).total_cmp(&interest(&runs[*a])).then(a.cmp(b)));
-    let mut budget = Budget { whole: room / 2, rest: room - room / 2, to_come: runs.len() };
+    let each = (room / 10 * 9 / runs.len().max(1)).clamp(SKETCH_BYTES, COARSE_BYTES);
+    let mut budget = Budget { whole: room / 2, rest: room - room / 2, to_come: runs.len(), each };
     let mut embedded: Vec<Option<Embedded>> = runs.iter().map(|_| None).collect();
     for at in order {
         budget.to_come -= 1;
@@ -58,12 +63,14 @@ struct Budget {
     whole: usize,
     rest: usize,
     to_come: usize,
+    /// Set aside for each run to come.
+    each: usize,
 }
 
 impl Budget {
     /// Room that need not be kept for other runs.
     fn free(&self) -> usize {
-        (self.whole + self.rest).saturating_sub(self.to_come * SKETCH_BYTES)
+        (self.whole + self.rest).saturating_sub(self.to_come * self.each)
     }
 
     /// True where `bytes` of a trace that is not whole could be taken: from
@@ -119,9 +126,17 @@ fn smaller(aggregator: Aggregator, records: Option<&[IoRecord]>, budget: &mut Bu
     if budget.take(trace.cost()) {
         return trace;
     }
+    if let Some(records) = records {
+        let (n, length) = (records.len() as u64, trace.length);
+        let mut fewer = Aggregator::new(COARSE_CELLS, n, length, 1);
+        fewer.push(records);
+        let coarse = fewer.coarse();
+        if budget.take(coarse.cost()) {
+            return coarse;
+        }
+    }
     let sketch = aggregator.sketch();
     budget.take(sketch.cost());
-    debug_assert_eq!(sketch.kind, Kind::Sketched);
     sketch
 }
 

@@ -321,6 +321,8 @@ class Explorer {
 
   drawAverages(context, s) {
     const { trace } = this;
+    // Means cannot be had from medians.
+    if (trace.coarse) return;
     const lines = trace.response ? this.pointAverages() : this.cellAverages();
     context.strokeStyle = color("avg");
     context.lineWidth = 1.5;

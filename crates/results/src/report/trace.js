@@ -18,7 +18,7 @@ async function readTrace(run) {
   const columns = decode(run.trace.columns, await unpack(document.getElementById(`trace-${run.id}`).textContent));
   const classes = run.trace.classes.map(([mode, pattern, stream, size]) => ({ mode, pattern, stream, size, group: groupOf(run, mode, pattern) }));
   const base = { kind: run.trace.kind, n: run.trace.n, length: run.trace.length, classes, outliers: run.trace.outliers };
-  if (base.kind === "aggregated") return { ...base, ...cellsOf(run.trace, columns) };
+  if (base.kind === "aggregated" || base.kind === "coarse") return { ...base, ...cellsOf(run.trace, columns) };
   if (base.kind === "sketched") return { ...base, histogram: histogramOf(columns) };
   return { ...base, ...pointsOf(base, columns) };
 }
@@ -82,14 +82,17 @@ function cellsOf(trace, c) {
   const cells = trace.cells;
   const time = trace.classes.map((_, k) => {
     const part = list => list.subarray(k * cells, (k + 1) * cells);
-    return { count: part(c.count), min: part(values("min")), median: part(values("median")), mean: part(values("mean")), max: part(values("max")) };
+    const median = part(values("median"));
+    return { count: part(c.count), min: part(values("min")), median, mean: c.mean ? part(values("mean")) : median, max: part(values("max")) };
   });
+  const histogram = histogramOf(c);
+  if (!c.mean) return { cells, time, histogram, coarse: true };
   const places = c.place_count.length / Math.max(1, trace.classes.length);
   const space = trace.classes.map((_, k) => {
     const part = list => list.subarray(k * places, (k + 1) * places);
     return { count: part(c.place_count), min: part(values("place_min")), mean: part(values("place_mean")), max: part(values("place_max")) };
   });
-  return { cells, time, places, space, end: c.space[0], starts: c.start, histogram: histogramOf(c) };
+  return { cells, time, places, space, end: c.space[0], starts: c.start, histogram };
 }
 
 function histogramOf(c) {
@@ -102,6 +105,7 @@ function kindWords(run) {
   return {
     whole: "every IO, exactly", rounded: "every IO, response times to 0.05 %, without time and location",
     aggregated: "summed up in columns of IOs (smallest, middle, largest); the slowest IOs exactly",
+    coarse: "summed up in columns of IOs, to 1.6 %, without time and location; the slowest IOs exactly",
     sketched: "histogram and slowest IOs only",
   }[run.trace.kind];
 }

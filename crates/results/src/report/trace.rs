@@ -1,10 +1,11 @@
 //! A run's IOs as they are embedded in the page.
 //!
-//! Method: four ways, from dear to cheap.
+//! Method: five ways, from dear to cheap.
 //! - *whole*: every IO with its exact response time, submission and offset;
 //! - *rounded*: every IO with its response time to 0.05 %, in place of a whole
 //!   trace where there is no room (short runs);
 //! - *aggregated*: see [`super::aggregate`] (long runs);
+//! - *coarse*: the same to 1.6 %, without means and locations;
 //! - *sketched*: a histogram and the slowest IOs, where there is no room left.
 //!
 //! The number of an IO is its place in its own stream, as IOIgnore counts.
@@ -29,6 +30,8 @@ pub enum Kind {
     Rounded,
     /// Smallest, middle and largest of each column, and the slowest IOs.
     Aggregated,
+    /// The same with less precision, without means and locations.
+    Coarse,
     /// A histogram and the slowest IOs.
     Sketched,
 }
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn a_whole_trace_loses_nothing() {
         let record = |i: u64| {
-            let mode = if i % 3 == 0 { Mode::Write } else { Mode::Read };
+            let mode = if i.is_multiple_of(3) { Mode::Write } else { Mode::Read };
             let io = Io {
                 wait: Nanos(0),
                 offset: Bytes(i * 4096 % 65_536),

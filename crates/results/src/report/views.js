@@ -21,7 +21,7 @@ async function distribution(run, cumulative) {
   if (!all.length) return el("p", { class: "lead" }, "No IOs of this run are in this file.");
   const ends = [10 ** (Math.min(...all) / PER_DECADE), 10 ** ((Math.max(...all) + 1) / PER_DECADE)];
   const ticks = logTicks(ends[0], ends[1]);
-  const f = { ...FRAME, height: 250, left: 52, right: 14 };
+  const f = { ...FRAME, height: 250, left: 52, right: 24 };
   const [low, high] = [Math.log(ticks[0]), Math.log(ticks[ticks.length - 1])];
   const x = ns => f.left + (Math.log(ns) - low) / (high - low) * (f.width - f.left - f.right);
   const least = Math.log10(1 / Math.max(...list.map(l => l.n))) - 0.2;
@@ -81,7 +81,7 @@ class Location {
     const ends = trace.offset ? this.ends() : this.usedEnds();
     const ticks = logTicks(Math.max(1, run.all[1][0] * 0.97), Math.max(2, run.all[1][1] * 1.03));
     const s = scales(w, h, ends[0], ends[1], ticks[0], ticks[ticks.length - 1]);
-    const unit = 2 ** Math.max(0, Math.floor(Math.log2((ends[1] - ends[0]) / Math.max(2, w / 90))));
+    const unit = 2 ** Math.max(0, Math.ceil(Math.log2((ends[1] - ends[0]) / Math.max(2, w / 80))));
     const xTicks = [];
     for (let t = Math.ceil(ends[0] / unit) * unit; t <= ends[1]; t += unit) xTicks.push([t, bytes(t)]);
     axes(context, w, h, s, thin(ticks, 7), xTicks, "offset on the device");

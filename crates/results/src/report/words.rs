@@ -20,6 +20,13 @@ impl Range<'_> {
     fn ratio(&self) -> f64 {
         self.high.1 / self.low.1
     }
+
+    /// True where a repeat at the slowest value was faster than one at the
+    /// fastest.
+    fn repeats_overlap(&self) -> bool {
+        let repeated = self.low.0.runs.len() > 1 && self.high.0.runs.len() > 1;
+        repeated && self.high.0.min_ns.zip(self.low.0.max_ns).is_some_and(|(high, low)| high <= low)
+    }
 }
 
 /// What is seen; `None` where no curve has two values.
@@ -55,6 +62,9 @@ pub(crate) fn sentence(section: &Section) -> Option<String> {
     }
     if !hardly.is_empty() {
         text += &format!("; {} hardly", hardly.join(", "));
+    }
+    if first.repeats_overlap() {
+        text += "; its repeats differ by as much, so this may be noise";
     }
     Some(text + ".")
 }
@@ -133,5 +143,16 @@ mod tests {
             Some("IOSize hardly matters: the means of each curve stay within a factor of 1.1.")
         );
         assert_eq!(sentence(&section(&[("SR", &[1e5])])), None);
+        let mut noisy = section(&[("SR", &[1e5, 1e6])]);
+        for (point, (min, max)) in noisy.series[0].points.iter_mut().zip([(5e4, 2e5), (1e5, 2e6)]) {
+            (point.min_ns, point.max_ns, point.runs) = (Some(min), Some(max), vec![1, 2]);
+        }
+        assert!(
+            sentence(&noisy)
+                .unwrap()
+                .ends_with("(10 times); its repeats differ by as much, so this may be noise.")
+        );
+        noisy.series[0].points[1].min_ns = Some(2.1e5);
+        assert!(sentence(&noisy).unwrap().ends_with("(10 times)."));
     }
 }

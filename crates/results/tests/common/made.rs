@@ -15,7 +15,7 @@ pub const HOSTILE: &str =
 /// A response time with noise that does not compress, a little above 80 µs.
 pub fn noisy(i: u64) -> u64 {
     let mixed = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    80_000 + (mixed >> 32) % 20_000 + if mixed % 211 == 0 { 700_000 } else { 0 }
+    80_000 + (mixed >> 32) % 20_000 + if mixed.is_multiple_of(211) { 700_000 } else { 0 }
 }
 
 /// A store with a hostile target.
@@ -69,7 +69,7 @@ pub fn keep(store: &mut Store, run: &RunSpec, response: impl Fn(u64) -> u64) {
 
 /// What the page has in the element of this id.
 pub fn element<'a>(html: &'a str, id: &str) -> &'a str {
-    let start = html.find(&format!("id=\"{id}\">")).unwrap_or_else(|| panic!("no {id}")) + id.len() + 5;
+    let start = html.find(&format!("id=\"{id}\">")).unwrap_or_else(|| panic!("no {id}")) + id.len() + 6;
     &html[start..start + html[start..].find("</script>").expect("its end")]
 }
 

@@ -155,7 +155,7 @@ mod tests {
         for ms in [30_u64, 10, 20, 10, 0] {
             let (sent, shared) = (sent.clone(), Arc::clone(&answers));
             let due = Nanos(now.0 + ms * 1_000_000);
-            answers.at(due, now, Mode::Read, Box::new(move || drop(sent.send((ms, due, shared.now())))));
+            answers.at(due, now, Mode::Read, Box::new(move || sent.send((ms, due, shared.now())).unwrap()));
         }
         let got: Vec<_> = (0..5).map(|_| received.recv_timeout(Duration::from_secs(20)).unwrap()).collect();
         assert_eq!(got.iter().map(|g| g.0).collect::<Vec<_>>(), [0, 10, 10, 20, 30]);

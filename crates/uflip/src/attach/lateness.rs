@@ -10,6 +10,9 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use uflip_device::{Mode, Nanos};
 
+/// An answer later than an hour counts as an hour late.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
 /// Counts and the histogram so far.
 #[derive(Debug)]
 pub struct Lateness {
@@ -46,7 +49,7 @@ pub struct Report {
 impl Lateness {
     /// Nothing answered yet.
     pub fn new() -> Lateness {
-        let late = Histogram::new(3).expect("three digits are allowed");
+        let late = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("three digits are allowed");
         Lateness { late, modelled_ns: 0, answered_ns: 0, counts: Counts::default() }
     }
 

@@ -119,12 +119,13 @@ fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Unmounts `folder`; where it stays in use, at least nobody finds it any more.
+/// Unmounts `folder`; where it is (known to be) `in_use`, at least nobody finds
+/// it any more.
 ///
 /// # Errors
 /// What `umount` says.
-pub fn unmount(folder: &Path) -> anyhow::Result<()> {
-    if soon(|| !is_mounted(folder) || run("umount", &[folder.as_os_str()]).is_ok()) {
+pub fn unmount(folder: &Path, in_use: bool) -> anyhow::Result<()> {
+    if !in_use && soon(|| !is_mounted(folder) || run("umount", &[folder.as_os_str()]).is_ok()) {
         return Ok(());
     }
     run("umount", &["-l".as_ref(), folder.as_os_str()]).map(drop)

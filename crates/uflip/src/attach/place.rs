@@ -155,7 +155,7 @@ impl Place {
                 );
             }
         }
-        loopdev::unmount(&self.mount_point())?;
+        loopdev::unmount(&self.mount_point(), false)?;
         self.remove()
     }
 

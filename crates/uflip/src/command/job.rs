@@ -255,10 +255,10 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
         store.set_durability(Durability::RELAXED);
     }
     let had: Vec<u32> = kept.keys().copied().collect();
-    let mut display = Display::new(planned.plan.runs(), |id| had.contains(&id), None);
+    let mut display = Display::new(planned.plan.runs().filter(|r| !had.contains(&r.id)), None);
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
-        Progress::RunFinished { spec, stats, .. } => display.finished(spec, stats),
+        Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
         Progress::Resetting { .. } | Progress::Pausing { .. } => {}
     };
     let control = Control { stop: &STOP, budget: None, unix_now };

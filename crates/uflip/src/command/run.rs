@@ -2,7 +2,7 @@
 //! refused before anything is made, and everything that is made is announced
 //! before anything is measured.
 
-use crate::args::RunArgs;
+use crate::args::{Cli, Command, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
 use crate::command::{fresh_seed, profile, report, show};
 use crate::describe;
@@ -11,7 +11,9 @@ use crate::progress::Display;
 use crate::target::{self, Access, Opened, SCRATCH};
 use crate::usage;
 use anyhow::{Context, bail};
+use clap::Parser;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
@@ -49,7 +51,7 @@ struct Session {
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
     interrupt::listen()?;
     let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
-    let finished = measure(&mut session);
+    let finished = measure(&mut session, false);
     let Session { dir, store, options, opened, .. } = session;
     let kept = store.len();
     drop((store, opened));
@@ -65,6 +67,24 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     profile::make(&dir)?;
     report::write_report(&dir, None)?;
     show::print_results(&dir, args.json, false)
+}
+
+/// The standard benchmark of `sim:NAME` into `folder`, as `uflip run` does it,
+/// without a word.
+///
+/// # Errors
+/// As [`run`].
+pub fn measure_simulated(name: &str, seed: u64, folder: &Path) -> anyhow::Result<()> {
+    let seed = seed.to_string();
+    let target = format!("sim:{name}");
+    let typed = ["uflip", "run", &target, "--preset", "standard", "--seed", &seed, "-o"];
+    let typed = typed.iter().map(OsString::from).chain([folder.into()]);
+    let Command::Run(args) = Cli::try_parse_from(typed)?.command else { bail!("not a run") };
+    let mut session = begin(&args)?;
+    if measure(&mut session, true)? {
+        bail!("interrupted");
+    }
+    Ok(())
 }
 
 /// What else has to be typed to resume.
@@ -219,17 +239,21 @@ fn summarised(facts: &impl Serialize, summary: String) -> anyhow::Result<serde_j
 }
 
 /// Executes the plan; true where it was stopped from outside.
-fn measure(session: &mut Session) -> anyhow::Result<bool> {
+fn measure(session: &mut Session, silent: bool) -> anyhow::Result<bool> {
     let Session { dir, store, plan, opened, options } = session;
-    announce(dir, plan, opened, options);
+    if !silent {
+        announce(dir, plan, opened, options);
+    }
     if opened.device.is_virtual() {
         store.set_durability(Durability::RELAXED);
     }
     let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| store.has(*id)).collect();
-    let mut display = Display::new(plan.runs(), |id| kept.contains(&id), options.budget_ns);
+    let shown = plan.runs().filter(|r| !silent && !kept.contains(&r.id));
+    let mut display = Display::new(shown, options.budget_ns);
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
         Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
+        Progress::Resetting { .. } if silent => {}
         Progress::Resetting { state } => display.note(&format!("bringing the device to the {state} state")),
         Progress::Pausing { .. } => {}
     };
@@ -245,7 +269,7 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
     display.close();
     let finished = finished?;
     store.sync()?;
-    if finished.cut_short > 0 {
+    if finished.cut_short > 0 && !silent {
         eprintln!("{} runs were cut short to stay within the time", finished.cut_short);
     }
     Ok(finished.stopped)
