@@ -99,8 +99,6 @@ fn detach(args: &DetachArgs) -> anyhow::Result<()> {
         Some(device) => {
             all.retain(|(_, note)| note.device.as_deref() == Some(Path::new(device)));
             if all.is_empty() {
-                let known = if attached.is_empty() { "nothing is".to_string() } else { attached.to_string() };
-                return Err(usage(format!("{device} is not attached; {known}")));
                 let known = if attached.is_empty() { "nothing" } else { &attached };
                 return Err(usage(format!("{device} is not attached ({known} is)")));
             }
