@@ -126,7 +126,7 @@ fn open(text: &str) -> (Description, SimDevice) {
 proptest! {
     // A fixed seed: the same 300 cases everywhere. Known to fail beyond them: a
     // page-mapped device of 1 MiB without any over-provisioning runs out of free
-    // superblocks (PROPTEST_RNG_SEED gives other cases).
+    // superblocks.
     #![proptest_config(ProptestConfig {
         cases: 300,
         rng_seed: proptest::test_runner::RngSeed::Fixed(7),
