@@ -151,7 +151,7 @@ fn device(row: &Row) -> Maker {
         Some((area, _)) => rw * (1.0 - 0.6 * (area * MIB) as f64 / k as f64),
         None => rw,
     };
-    made.curve("locality", "RW", (0..=16).map(|k| (32 * KIB << k, area(32 * KIB << k))));
+    made.curve("locality", "RW", (0..=16).map(|k| ((32 * KIB) << k, area((32 * KIB) << k))));
     let (count, factor) = row.partitions;
     let part = |n: i64| {
         if n == 1 {
@@ -340,7 +340,7 @@ fn hints_on_areas_and_partitions() {
     let mut flat = Maker::default();
     BASELINES.iter().for_each(|b| flat.run(b, None, 0.1));
     flat.curve("partitioning", "SW", (0..=8).map(|k| (1 << k, 0.1)));
-    flat.curve("locality", "RW", (0..=8).map(|k| (32 * KIB << k, 0.1)));
+    flat.curve("locality", "RW", (0..=8).map(|k| ((32 * KIB) << k, 0.1)));
     let flat = flat.profile();
     let found = verdicts(&flat);
     assert!(
