@@ -14,24 +14,27 @@
 
 pub mod card;
 mod class;
+mod curves;
 mod effects;
 mod evidence;
 mod figures;
 mod gather;
 mod hints;
 mod knees;
+pub mod nearest;
 mod soundness;
 mod spaces;
 pub mod table3;
 
 use crate::contents::StoreContents;
-use crate::error::StoreError;
+use crate::error::{StoreError, path_error};
 use crate::files::write_whole;
 use crate::records::read_records;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 pub use class::{Class, DeviceClass, FailedAssumption, Indicator};
+pub use curves::{CurveLevels, PointLevel};
 pub use effects::{Effect, EffectPoint};
 pub use evidence::{Evidence, EvidenceMap, Per};
 pub use figures::Granularity;
@@ -89,6 +92,10 @@ pub struct Profile {
     pub parallelism: Effect,
     /// What mixing two baselines gains or loses.
     pub mix: Effect,
+    /// What each point of each curve costs, with intervals; none in profiles of
+    /// before this field.
+    #[serde(default)]
+    pub curves: Vec<CurveLevels>,
     /// What kind of device this is.
     pub device_class: DeviceClass,
     /// The seven hints of paper 001 on this device.
@@ -136,6 +143,7 @@ fn build_from(contents: &StoreContents, records: &gather::Records<'_>) -> Result
         granularity: figures::granularity(&facts),
         parallelism: effects::parallelism(&facts),
         mix: effects::mix(&facts),
+        curves: curves::curves(&facts),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),
@@ -159,6 +167,25 @@ pub fn write(dir: &Path, profile: &Profile) -> Result<(), StoreError> {
     let mut bytes = serde_json::to_vec_pretty(profile).map_err(|e| StoreError::Output(e.into()))?;
     bytes.push(b'\n');
     write_whole(&path(dir), &bytes)
+}
+
+/// Reads `profile.json` of the folder `dir`; None where there is none.
+///
+/// # Errors
+/// [`StoreError::Path`] where it cannot be read, [`StoreError::Damaged`] where
+/// it is no profile of this format.
+pub fn read(dir: &Path) -> Result<Option<Profile>, StoreError> {
+    let path = path(dir);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(path_error("cannot read", &path)(error)),
+    };
+    let wrong = |e: serde_json::Error| StoreError::Damaged {
+        path: path.clone(),
+        detail: format!("{e}; make it again with: uflip profile {}", dir.display()),
+    };
+    serde_json::from_slice(&bytes).map(Some).map_err(wrong)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod command;
 mod describe;
 mod interrupt;
 mod progress;
+mod reference;
 mod target;
 
 use args::{Cli, Command};
