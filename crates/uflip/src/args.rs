@@ -455,7 +455,7 @@ pub enum SimCommand {
 /// `uflip sim verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// Only these devices of Table 3
+    /// Only these devices
     pub devices: Vec<String>,
     /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
