@@ -267,7 +267,10 @@ fn comparable(values: &[Value]) -> usize {
 
 /// `A`, …, `Z`, then `27`, ….
 fn letter(at: usize) -> String {
-    u8::try_from(at).ok().filter(|n| *n < 26).map_or_else(|| (at + 1).to_string(), |n| ((b'A' + n) as char).into())
+    u8::try_from(at)
+        .ok()
+        .filter(|n| *n < 26)
+        .map_or_else(|| (at + 1).to_string(), |n| ((b'A' + n) as char).into())
 }
 
 fn facts(at: usize, subject: &Subject) -> SubjectFacts {

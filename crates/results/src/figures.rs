@@ -195,7 +195,9 @@ pub fn write(subjects: &[Subject], dir: &Path) -> Result<Written, StoreError> {
     for (subject, folder) in subjects.iter().zip(&folders) {
         std::fs::create_dir_all(folder).map_err(path_error("cannot create the folder", folder))?;
         let (figures, left_out) = of_subject(subject)?;
-        let said = left_out.into_iter().map(|why| if subjects.len() > 1 { format!("{}: {why}", subject.name) } else { why });
+        let said = left_out
+            .into_iter()
+            .map(|why| if subjects.len() > 1 { format!("{}: {why}", subject.name) } else { why });
         done.left_out.extend(said);
         write_all(&figures, folder, &mut done)?;
     }
@@ -251,7 +253,11 @@ fn keep(path: &Path, bytes: &[u8], done: &mut Written) -> Result<(), StoreError>
 
 /// A field of CSV (RFC 4180).
 fn csv_field(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
 }
 
 /// A number of CSV; empty where there is none.

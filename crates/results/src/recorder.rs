@@ -164,8 +164,10 @@ impl State {
         if !self.watched {
             return WATCHED.len();
         }
-        let size = WATCHED.iter().position(|(records, _)| full.capacity() <= *records).unwrap_or(WATCHED.len());
-        let took = full.last().zip(full.first()).map(|(last, first)| last.submit().saturating_sub(first.submit()));
+        let size =
+            WATCHED.iter().position(|(records, _)| full.capacity() <= *records).unwrap_or(WATCHED.len());
+        let took =
+            full.last().zip(full.first()).map(|(last, first)| last.submit().saturating_sub(first.submit()));
         size + usize::from(took.is_none_or(|took| took < FAST))
     }
 

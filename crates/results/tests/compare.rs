@@ -23,11 +23,19 @@ fn device(dir: &Path, writes: f64, seed: u64) -> StoreContents {
     };
     for repeat in 0..3 {
         for (name, cost) in [("SR", 1.0), ("RR", 1.5), ("SW", writes), ("RW", 20.0 * writes)] {
-            run(&|id| { let mut spec = baseline(id, name, 1500, 0); spec.repeat = repeat; spec }, cost);
+            run(
+                &|id| {
+                    let mut spec = baseline(id, name, 1500, 0);
+                    spec.repeat = repeat;
+                    spec
+                },
+                cost,
+            );
         }
     }
     for value in [1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20] {
-        for (name, cost) in [("SR", 1.0), ("RW", if value > 4 << 20 { 20.0 * writes } else { 1.2 * writes })] {
+        for (name, cost) in [("SR", 1.0), ("RW", if value > 4 << 20 { 20.0 * writes } else { 1.2 * writes })]
+        {
             run(&|id| point(id, "locality", name, value, 600), cost);
         }
     }
@@ -37,7 +45,9 @@ fn device(dir: &Path, writes: f64, seed: u64) -> StoreContents {
 
 fn pair(writes: f64, rules: &[&str]) -> Comparison {
     let folder = tempfile::tempdir().expect("a folder");
-    let of = |name: &str, writes, seed| Subject::new(name, device(&folder.path().join(name), writes, seed)).expect("a subject");
+    let of = |name: &str, writes, seed| {
+        Subject::new(name, device(&folder.path().join(name), writes, seed)).expect("a subject")
+    };
     let rules: Vec<Rule> = rules.iter().map(|r| r.parse().expect("a rule")).collect();
     compare(&[of("before", 1.0, 1), of("after", writes, 2)], &rules)
 }
@@ -91,7 +101,11 @@ fn the_text_fits_eighty_columns_and_says_what_differs() {
     }
     assert!(!text.contains('\x1b'));
     let colours = render_text(&made, Style { color: true, ..STYLE });
-    let plain: String = colours.split('\x1b').enumerate().map(|(i, part)| if i == 0 { part } else { part.split_once('m').map_or("", |p| p.1) }).collect();
+    let plain: String = colours
+        .split('\x1b')
+        .enumerate()
+        .map(|(i, part)| if i == 0 { part } else { part.split_once('m').map_or("", |p| p.1) })
+        .collect();
     assert_eq!(plain, text, "colours change nothing else");
 }
 
@@ -101,8 +115,13 @@ fn the_page_is_inert_and_has_the_numbers_of_the_json() {
     let page = render_page(&made);
     assert!(!page.contains("<script") && !page.contains("<img") && !page.contains("style=\""));
     assert!(!page.contains(HOSTILE) && page.contains("&lt;/script&gt;"));
-    assert!(page.contains("default-src 'none'; style-src 'sha256-") && !page.contains("http-equiv=\"refresh"));
-    assert!(page.contains("prefers-color-scheme: dark") && page.contains("--bg: #14171b"), "the report's dark colours");
+    assert!(
+        page.contains("default-src 'none'; style-src 'sha256-") && !page.contains("http-equiv=\"refresh")
+    );
+    assert!(
+        page.contains("prefers-color-scheme: dark") && page.contains("--bg: #14171b"),
+        "the report's dark colours"
+    );
     let json = serde_json::to_value(&made).expect("JSON");
     assert_eq!(json["format"], 1);
     let rw = json["figures"].as_array().expect("figures").iter().find(|f| f["name"] == "RW").expect("RW");
@@ -132,17 +151,27 @@ fn figures_have_the_numbers_of_the_report() {
         let cells: Vec<&str> = line.split(',').collect();
         let number = |at: usize| cells[at].parse::<f64>().ok();
         assert_eq!((cells[0], cells[2].parse().ok()), (name.as_str(), Some(point.value)));
-        assert_eq!([number(4), number(5), number(6)], [point.mean_ns, point.min_ns, point.max_ns], "to the last bit");
+        assert_eq!(
+            [number(4), number(5), number(6)],
+            [point.mean_ns, point.min_ns, point.max_ns],
+            "to the last bit"
+        );
         count += 1;
     }
     assert_eq!(count, 10);
-    let table: Vec<String> = text("table3.csv").lines().nth(1).expect("a row").split(',').map(str::to_string).collect();
+    let table: Vec<String> =
+        text("table3.csv").lines().nth(1).expect("a row").split(',').map(str::to_string).collect();
     assert_eq!(table[4].parse().ok(), row.rw_ms);
     assert_eq!(table[5], "", "no pause was measured: an empty field, not 0");
     let trace = text("figure3.csv");
-    let records = uflip_results::read_records(&folder.path().join("a/ios/run-000003.parquet")).expect("records");
+    let records =
+        uflip_results::read_records(&folder.path().join("a/ios/run-000003.parquet")).expect("records");
     assert_eq!(trace.lines().count(), 1501);
-    let times: Vec<u64> = trace.lines().skip(1).map(|l| l.split(',').nth(2).and_then(|c| c.parse().ok()).expect("a time")).collect();
+    let times: Vec<u64> = trace
+        .lines()
+        .skip(1)
+        .map(|l| l.split(',').nth(2).and_then(|c| c.parse().ok()).expect("a time"))
+        .collect();
     assert_eq!(times, records.iter().map(|r| r.response().0).collect::<Vec<_>>());
     assert!(written.left_out.iter().any(|w| w.starts_with("figure5")), "{:?}", written.left_out);
     assert!(written.left_out.iter().any(|w| w.starts_with("figure6")), "{:?}", written.left_out);

@@ -68,7 +68,13 @@ fn a_fast_run_is_handed_over_as_seldom_as_ever() {
         store.begin(&spec).expect("begun");
         let recorder = store.recorder();
         let (mut chunk, mut count) = (recorder.fresh(), 0);
-        let io = uflip_device::Io { wait: uflip_device::Nanos(0), offset: uflip_device::Bytes(0), size: 512, mode: uflip_device::Mode::Read, pattern: 0 };
+        let io = uflip_device::Io {
+            wait: uflip_device::Nanos(0),
+            offset: uflip_device::Bytes(0),
+            size: 512,
+            mode: uflip_device::Mode::Read,
+            pattern: 0,
+        };
         for i in 0..1_000_000u64 {
             if chunk.len() == chunk.capacity() {
                 chunk = recorder.exchange(chunk);

@@ -44,7 +44,12 @@ impl Live {
     ///
     /// # Errors
     /// Where no thread can be started.
-    pub fn start(title: String, groups: Vec<(String, u64)>, budget: Option<Nanos>, watch: Watch) -> anyhow::Result<Live> {
+    pub fn start(
+        title: String,
+        groups: Vec<(String, u64)>,
+        budget: Option<Nanos>,
+        watch: Watch,
+    ) -> anyhow::Result<Live> {
         let board = Arc::new(Mutex::new(Board::new(title, groups, budget)));
         let over = Arc::new(AtomicBool::new(false));
         let (shown, ended) = (board.clone(), over.clone());
@@ -66,8 +71,8 @@ impl Live {
     }
 
     /// A run is kept.
-    pub fn finished(&self, group: &str, stats: &RunStats) {
-        self.board().finished(group, stats);
+    pub fn finished(&self, group: &str, what: &str, stats: &RunStats) {
+        self.board().finished(group, what, stats);
     }
 
     /// Something other than a run takes time.

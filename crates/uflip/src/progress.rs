@@ -41,7 +41,11 @@ fn group_of(spec: &RunSpec) -> &str {
 impl Display {
     /// For these runs, in order.
     pub fn new<'a>(runs: impl Iterator<Item = &'a RunSpec>, budget: Option<Nanos>) -> Display {
-        let terminal = std::io::stderr().is_terminal();
+        Display::on(std::io::stderr().is_terminal(), runs, budget)
+    }
+
+    /// With bars on a terminal, or without.
+    fn on<'a>(terminal: bool, runs: impl Iterator<Item = &'a RunSpec>, budget: Option<Nanos>) -> Display {
         let target =
             if terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
         let bars = MultiProgress::with_draw_target(target);
@@ -82,8 +86,7 @@ impl Display {
         title: String,
         watch: Watch,
     ) -> anyhow::Result<Display> {
-        let mut display = Display::new(runs, budget);
-        display.bars.set_draw_target(ProgressDrawTarget::hidden());
+        let mut display = Display::on(false, runs, budget);
         let groups = display.groups.iter().map(|g| (g.name.clone(), g.runs)).collect();
         display.live = Some(Live::start(title, groups, budget, watch)?);
         Ok(display)
@@ -105,7 +108,7 @@ impl Display {
     /// A run that took `elapsed` is stored.
     pub fn finished(&mut self, spec: &RunSpec, stats: &RunStats, elapsed: Nanos) {
         if let Some(live) = &self.live {
-            return live.finished(group_of(spec), stats);
+            return live.finished(group_of(spec), &what(spec), stats);
         }
         self.measured += 1;
         let left = self.time_left();

@@ -23,7 +23,8 @@ const DARK: &str = ":root[data-theme=\"dark\"] {";
 
 /// The report's style, its dark colours by the system's wish, and ours.
 fn style() -> String {
-    let dark = REPORT_STYLE.split_once(DARK).and_then(|(_, rest)| rest.split_once('}')).map_or("", |(dark, _)| dark);
+    let dark =
+        REPORT_STYLE.split_once(DARK).and_then(|(_, rest)| rest.split_once('}')).map_or("", |(dark, _)| dark);
     format!("{REPORT_STYLE}@media screen and (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n{STYLE}")
 }
 
@@ -78,15 +79,28 @@ fn said(out: &mut String, made: &Comparison) {
     for rule in &made.rules {
         let (class, verdict) = if rule.failed { ("failed", "failed") } else { ("good", "passed") };
         let statements: Vec<String> = rule.statements.iter().map(|s| escaped(s)).collect();
-        let _ = writeln!(out, "<p class=\"{class}\"><strong>{verdict}: {}</strong><br>{}</p>", escaped(&rule.rule), statements.join("<br>"));
+        let _ = writeln!(
+            out,
+            "<p class=\"{class}\"><strong>{verdict}: {}</strong><br>{}</p>",
+            escaped(&rule.rule),
+            statements.join("<br>")
+        );
     }
     for c in made.circumstances.iter().filter(|c| c.matters) {
         let what = escaped(&c.what);
-        let _ = writeln!(out, "<p class=\"notice\">{what} is not the same: figures that depend on it say nothing of the devices.</p>");
+        let _ = writeln!(
+            out,
+            "<p class=\"notice\">{what} is not the same: figures that depend on it say nothing of the devices.</p>"
+        );
     }
     for subject in &made.subjects {
         for finding in &subject.soundness {
-            let _ = writeln!(out, "<p class=\"notice\"><strong>{}</strong> {}</p>", subject.letter, escaped(finding));
+            let _ = writeln!(
+                out,
+                "<p class=\"notice\"><strong>{}</strong> {}</p>",
+                subject.letter,
+                escaped(finding)
+            );
         }
     }
     let [differ, noise, alike, no_interval, not_measured] = made.tally();
@@ -124,7 +138,11 @@ fn figures(out: &mut String, made: &Comparison) {
     for (at, subject) in made.subjects.iter().enumerate() {
         let _ = write!(out, "<th scope=\"col\">{}</th>", subject.letter);
         if at > 0 {
-            let _ = write!(out, "<th scope=\"col\">{} / {}</th><th scope=\"col\"></th>", subject.letter, made.subjects[0].letter);
+            let _ = write!(
+                out,
+                "<th scope=\"col\">{} / {}</th><th scope=\"col\"></th>",
+                subject.letter, made.subjects[0].letter
+            );
         }
     }
     out.push_str("</tr></thead><tbody>\n");
@@ -133,7 +151,8 @@ fn figures(out: &mut String, made: &Comparison) {
     for figure in &made.figures {
         if figure.group != group {
             group = &figure.group;
-            let _ = writeln!(out, "<tr class=\"group\"><th colspan=\"{columns}\">{}</th></tr>", escaped(group));
+            let _ =
+                writeln!(out, "<tr class=\"group\"><th colspan=\"{columns}\">{}</th></tr>", escaped(group));
         }
         figure_row(out, figure);
     }
@@ -147,10 +166,14 @@ fn figure_row(out: &mut String, figure: &Figure) {
         let _ = write!(out, "<td title=\"{}\">{}</td>", escaped(&hover), escaped(&text));
         if let Some(change) = &value.change {
             let ratio = change.ratio.map_or_else(String::new, |r| format!("{r:.3}"));
-            let between = change.ci95.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"));
+            let between =
+                change.ci95.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"));
             let class = class(change, figure.better);
             let said = word(change, figure.better, figure.unit).trim_start_matches("* ");
-            let _ = write!(out, "<td class=\"{class}\" title=\"{between}\">{ratio}</td><td class=\"text {class}\">{said}</td>");
+            let _ = write!(
+                out,
+                "<td class=\"{class}\" title=\"{between}\">{ratio}</td><td class=\"text {class}\">{said}</td>"
+            );
         }
     }
     out.push_str("</tr>\n");
@@ -171,7 +194,8 @@ fn charts(out: &mut String, made: &Comparison) {
         }
     }
     for micro in micros {
-        let title = MICRO_BENCHMARKS.iter().find(|(name, _)| *name == micro).map_or(micro, |(_, title)| title);
+        let title =
+            MICRO_BENCHMARKS.iter().find(|(name, _)| *name == micro).map_or(micro, |(_, title)| title);
         let (name, rest) = title.split_once(": ").unwrap_or((title, ""));
         let _ = writeln!(
             out,
@@ -226,14 +250,21 @@ fn panel(out: &mut String, made: &Comparison, curve: &Curve) {
 /// A subject's curve: all its points hollow, those that differ filled.
 fn subject_series(made: &Comparison, curve: &Curve, values: &[(i64, String)], at: usize) -> [Series; 2] {
     let shape = [Shape::Circle, Shape::Triangle, Shape::Square, Shape::Diamond][at % 4];
-    let look = Look { ink: Ink::Other((at % 6) as u8), shape: Some(shape), hollow: true, line: Some([0.0, 0.0]), size: 1.8 };
+    let look = Look {
+        ink: Ink::Other((at % 6) as u8),
+        shape: Some(shape),
+        hollow: true,
+        line: Some([0.0, 0.0]),
+        size: 1.8,
+    };
     let point = |p: &CurvePoint| {
         let value = &p.values[at];
         let x = place(&curve.micro_benchmark, values, p.value);
         value.value.map(|y| (Point { x, y, span: value.interval }, differs(value)))
     };
     let points: Vec<(Point, bool)> = curve.points.iter().filter_map(point).collect();
-    let filled = points.iter().filter(|(_, differs)| *differs).map(|(p, _)| Point { span: None, ..*p }).collect();
+    let filled =
+        points.iter().filter(|(_, differs)| *differs).map(|(p, _)| Point { span: None, ..*p }).collect();
     let label = made.subjects[at].letter.clone();
     [
         Series { label, look, points: points.into_iter().map(|(p, _)| p).collect() },
@@ -251,7 +282,8 @@ fn circumstances(out: &mut String, made: &Comparison) {
     }
     out.push_str("</tr></thead><tbody>\n");
     for c in &made.circumstances {
-        let cells: String = c.values.iter().map(|v| format!("<td class=\"text\">{}</td>", escaped(v))).collect();
+        let cells: String =
+            c.values.iter().map(|v| format!("<td class=\"text\">{}</td>", escaped(v))).collect();
         let _ = writeln!(out, "<tr><td>{}</td>{cells}</tr>", escaped(&c.what));
     }
     out.push_str("</tbody></table></div></section>\n");

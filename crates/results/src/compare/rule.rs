@@ -121,7 +121,9 @@ fn parse_bound(text: &str) -> Result<Bound, String> {
     let number = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite());
     if let Some(times) = text.strip_suffix(['x', 'X']) {
         let times = number(times).filter(|n| *n > 0.0);
-        return times.map(Bound::Relative).ok_or_else(|| format!("has the bound '{text}', which is no factor above 0"));
+        return times
+            .map(Bound::Relative)
+            .ok_or_else(|| format!("has the bound '{text}', which is no factor above 0"));
     }
     if let Some(percent) = text.strip_suffix('%') {
         let percent = number(percent).filter(|n| *n > -100.0);
@@ -136,7 +138,9 @@ fn parse_bound(text: &str) -> Result<Bound, String> {
     }
     let size: Result<Bytes, _> = text.parse();
     let size = size.map(|Bytes(bytes)| Bound::Absolute(bytes as f64, Dimension::Size));
-    size.map_err(|_| format!("has the bound '{text}', which is neither a factor, a time, a size nor a number"))
+    size.map_err(|_| {
+        format!("has the bound '{text}', which is neither a factor, a time, a size nor a number")
+    })
 }
 
 /// The figure's values, unit and whether it is there at all.
@@ -146,10 +150,9 @@ fn find<'a>(name: &str, made: &'a Comparison) -> Option<(&'a [Value], Unit)> {
     }
     let (curve, label) = name.split_once('@')?;
     let (micro, baseline) = curve.split_once('.')?;
-    let curve = made
-        .curves
-        .iter()
-        .find(|c| c.micro_benchmark.eq_ignore_ascii_case(micro) && c.baseline.eq_ignore_ascii_case(baseline))?;
+    let curve = made.curves.iter().find(|c| {
+        c.micro_benchmark.eq_ignore_ascii_case(micro) && c.baseline.eq_ignore_ascii_case(baseline)
+    })?;
     let plain = |label: &str| label.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let point = curve.points.iter().find(|p| plain(&p.label).eq_ignore_ascii_case(label))?;
     Some((&point.values, Unit::Ns))
@@ -162,7 +165,10 @@ fn find<'a>(name: &str, made: &'a Comparison) -> Option<(&'a [Value], Unit)> {
 /// The sentence for the person who typed it.
 pub fn check(rule: &Rule, made: &Comparison) -> Result<(), String> {
     if made.subjects.len() < 2 && matches!(rule.bound, Bound::Relative(_)) {
-        return Err(format!("the rule '{}' needs something to compare with: name a second folder", rule.text));
+        return Err(format!(
+            "the rule '{}' needs something to compare with: name a second folder",
+            rule.text
+        ));
     }
     let Some((_, unit)) = find(&rule.figure, made) else {
         return if is_known(&rule.figure) {
@@ -187,7 +193,10 @@ pub fn check(rule: &Rule, made: &Comparison) -> Result<(), String> {
     if fits {
         return Ok(());
     }
-    Err(format!("the rule '{}': {} takes {like}, or a factor of the first such as 1.2x", rule.text, rule.figure))
+    Err(format!(
+        "the rule '{}': {} takes {like}, or a factor of the first such as 1.2x",
+        rule.text, rule.figure
+    ))
 }
 
 /// A name that exists whether or not anything was measured.
@@ -198,7 +207,8 @@ fn is_known(name: &str) -> bool {
 /// A point of one of the nine micro-benchmarks.
 fn is_a_point(name: &str) -> bool {
     let micro = name.split_once('@').and_then(|(curve, _)| curve.split_once('.')).map(|(micro, _)| micro);
-    micro.is_some_and(|m| crate::view::MICRO_BENCHMARKS.iter().any(|(known, _)| m.eq_ignore_ascii_case(known)))
+    micro
+        .is_some_and(|m| crate::view::MICRO_BENCHMARKS.iter().any(|(known, _)| m.eq_ignore_ascii_case(known)))
 }
 
 fn names(made: &Comparison) -> String {
@@ -230,7 +240,8 @@ pub(super) fn apply(rule: &Rule, made: &Comparison) -> Outcome {
 fn one(rule: &Rule, first: &Value, value: &Value, unit: Unit) -> (bool, String) {
     let name = &rule.figure;
     let Some(figure) = value.value else {
-        let why = if value.measured { "has no such figure: there is no such effect" } else { "was not measured" };
+        let why =
+            if value.measured { "has no such figure: there is no such effect" } else { "was not measured" };
         return (true, format!("{name} {why}, so nobody can say that the rule holds"));
     };
     let shown = value_text(Some(figure), unit);
@@ -241,14 +252,17 @@ fn one(rule: &Rule, first: &Value, value: &Value, unit: Unit) -> (bool, String) 
         }
         Bound::Relative(factor) => {
             let Some(reference) = first.value.filter(|v| *v > 0.0) else {
-                return (true, format!("{name} was not measured in the first, so there is nothing to compare with"));
+                return (
+                    true,
+                    format!("{name} was not measured in the first, so there is nothing to compare with"),
+                );
             };
             let ratio = figure / reference;
             let failed = rule.op.holds(ratio, factor);
             let change = value.change.as_ref();
-            let interval = change.and_then(|c| c.ci95).map_or_else(String::new, |[low, high]| {
-                format!(" ({low:.2} to {high:.2})")
-            });
+            let interval = change
+                .and_then(|c| c.ci95)
+                .map_or_else(String::new, |[low, high]| format!(" ({low:.2} to {high:.2})"));
             let noise = match change.map(|c| c.verdict) {
                 Some(Verdict::Noise) => "; the difference is within the intervals",
                 Some(Verdict::NoInterval) => "; without an interval",

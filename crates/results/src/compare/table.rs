@@ -107,7 +107,11 @@ fn baselines(subjects: &[Subject]) -> Vec<Figure> {
 }
 
 /// The evidence of one baseline's figure.
-fn per<'a, T: Copy>(per: &'a Per<T>, b: Baseline, as_f64: impl Fn(T) -> f64) -> (Option<f64>, Option<&'a Evidence>) {
+fn per<'a, T: Copy>(
+    per: &'a Per<T>,
+    b: Baseline,
+    as_f64: impl Fn(T) -> f64,
+) -> (Option<f64>, Option<&'a Evidence>) {
     (per.of(b).map(as_f64), per.evidence.get(b.name()))
 }
 
@@ -217,7 +221,8 @@ pub(super) fn curves(subjects: &[Subject]) -> Vec<Curve> {
     let mut all: Vec<Curve> = Vec::new();
     for subject in subjects {
         for curve in &subject.levels.curves {
-            let is_it = |c: &Curve| c.micro_benchmark == curve.micro_benchmark && c.baseline == curve.baseline;
+            let is_it =
+                |c: &Curve| c.micro_benchmark == curve.micro_benchmark && c.baseline == curve.baseline;
             if !all.iter().any(is_it) {
                 all.push(Curve {
                     micro_benchmark: curve.micro_benchmark.clone(),

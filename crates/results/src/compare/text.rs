@@ -34,7 +34,8 @@ pub(super) fn value_text(value: Option<f64>, unit: Unit) -> String {
     match unit {
         Unit::Ns => {
             let units = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
-            let (name, scale) = units.into_iter().find(|(_, s)| value.abs() >= *s * 0.9995).unwrap_or(("ns", 1.0));
+            let (name, scale) =
+                units.into_iter().find(|(_, s)| value.abs() >= *s * 0.9995).unwrap_or(("ns", 1.0));
             format!("{} {name}", three(value / scale))
         }
         Unit::Bytes => Bytes(value as u64).to_string(),
@@ -61,6 +62,8 @@ pub(super) fn worse(change: &Change, better: Better) -> Option<bool> {
 /// What is said of a change, in a word or two.
 pub(super) fn word(change: &Change, better: Better, unit: Unit) -> &'static str {
     match change.verdict {
+        // Also where neither has the effect.
+        Verdict::Noise if change.ratio.is_none_or(|r| r == 1.0) => "the same",
         Verdict::Noise => "noise",
         Verdict::Alike => "within 1 %",
         Verdict::NoInterval => "no interval",
@@ -127,7 +130,12 @@ pub fn render(made: &Comparison, style: Style) -> String {
 fn head(out: &mut String, made: &Comparison, style: Style) {
     for (at, subject) in made.subjects.iter().enumerate() {
         let role = if at == 0 && made.subjects.len() > 1 { " (the reference)" } else { "" };
-        wrap(out, &format!("{}  ", subject.letter), &format!("{}: {}{role}", subject.name, subject.target), style);
+        wrap(
+            out,
+            &format!("{}  ", subject.letter),
+            &format!("{}: {}{role}", subject.name, subject.target),
+            style,
+        );
     }
     if !made.circumstances.is_empty() {
         heading(out, "They also differ in", style);
@@ -137,7 +145,12 @@ fn head(out: &mut String, made: &Comparison, style: Style) {
         }
     }
     for c in made.circumstances.iter().filter(|c| c.matters) {
-        wrap(out, "! ", &format!("{} is not the same: figures that depend on it say nothing of the devices.", c.what), style);
+        wrap(
+            out,
+            "! ",
+            &format!("{} is not the same: figures that depend on it say nothing of the devices.", c.what),
+            style,
+        );
     }
     for SubjectFacts { letter, soundness, .. } in &made.subjects {
         for finding in soundness {
@@ -215,7 +228,12 @@ fn curves(out: &mut String, made: &Comparison, style: Style) {
     }
     let others = if rest == made.curves.len() { "all" } else { "the other" };
     if rest > 0 {
-        wrap(out, "  ", &format!("{others} {rest} of {} curves: no difference beyond the intervals", made.curves.len()), style);
+        wrap(
+            out,
+            "  ",
+            &format!("{others} {rest} of {} curves: no difference beyond the intervals", made.curves.len()),
+            style,
+        );
     }
 }
 
@@ -229,7 +247,14 @@ fn curve_rows(out: &mut String, made: &Comparison, curve: &Curve, style: Style) 
     let cell = curve.points.iter().map(|p| short(p).chars().count() + 2).max().unwrap_or(8).max(8);
     let at_once = ((style.width - 8) / cell).max(1);
     for points in curve.points.chunks(at_once) {
-        line(out, &format!("{:8}{}", "", points.iter().map(|p| format!("{:>cell$}", short(p) + " ")).collect::<String>()));
+        line(
+            out,
+            &format!(
+                "{:8}{}",
+                "",
+                points.iter().map(|p| format!("{:>cell$}", short(p) + " ")).collect::<String>()
+            ),
+        );
         for (at, subject) in made.subjects.iter().enumerate().skip(1) {
             let mut row = format!("{:>8}", format!("{} / {}", subject.letter, made.subjects[0].letter));
             for point in points {
@@ -250,7 +275,9 @@ fn sentences(out: &mut String, made: &Comparison, style: Style) {
     let mut all = Vec::new();
     for figure in &made.figures {
         for (subject, value) in made.subjects.iter().zip(&figure.values) {
-            let Some(change) = value.change.as_ref().filter(|c| c.verdict == Verdict::Differs) else { continue };
+            let Some(change) = value.change.as_ref().filter(|c| c.verdict == Verdict::Differs) else {
+                continue;
+            };
             let size = change.ratio.map_or(f64::INFINITY, |r| r.ln().abs());
             all.push((size, sentence(made, figure, subject, value, change)));
         }
@@ -268,12 +295,23 @@ fn sentences(out: &mut String, made: &Comparison, style: Style) {
     }
 }
 
-fn sentence(made: &Comparison, figure: &Figure, subject: &SubjectFacts, value: &Value, change: &Change) -> String {
+fn sentence(
+    made: &Comparison,
+    figure: &Figure,
+    subject: &SubjectFacts,
+    value: &Value,
+    change: &Change,
+) -> String {
     let (name, letter, first) = (&figure.name, &subject.letter, &made.subjects[0].letter);
     let (now, before) = (shown(value, figure.unit), shown(&figure.values[0], figure.unit));
     match (change.ratio, change.ci95) {
         (Some(ratio), Some([low, high])) => {
-            format!("{name}: {letter} is {} times {first} ({} to {}): {now} after {before}", three(ratio), three(low), three(high))
+            format!(
+                "{name}: {letter} is {} times {first} ({} to {}): {now} after {before}",
+                three(ratio),
+                three(low),
+                three(high)
+            )
         }
         _ => format!("{name}: {letter} has {now}, {first} {before}"),
     }

@@ -1,7 +1,7 @@
 //! A chart becomes marks with places, in points of 1/72 inch.
 //!
-//! Letters are taken to be 0.6 of their size wide, which is so of the pixel
-//! font and more than Helvetica needs. Labels that would touch are left out,
+//! Letters are taken to be 0.53 of their size wide, which Helvetica needs on
+//! average and is more than the pixel font needs. Labels that would touch are left out,
 //! never their ticks.
 
 use super::{Axis, Chart, Ink, Look, Scale, Series, Shape};
@@ -12,7 +12,7 @@ pub const COLUMN: [f64; 2] = [240.0, 160.0];
 /// Letters of axes and legends, in points.
 pub const FONT: f64 = 7.0;
 /// Part of a letter's size that it is wide.
-const WIDE: f64 = 0.6;
+const WIDE: f64 = 0.53;
 
 /// Where a text hangs on its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,7 +269,8 @@ pub(crate) fn thinned(ticks: &[f64], most: usize) -> Vec<f64> {
 pub(crate) fn linear_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let raw = ((high - low) / most as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= raw * 0.999_999).unwrap_or(raw);
+    let step =
+        [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= raw * 0.999_999).unwrap_or(raw);
     let first = (low / step).floor() as i64;
     let last = (high / step - 1e-9).ceil() as i64;
     (first..=last.max(first + 1)).map(|n| n as f64 * step).collect()

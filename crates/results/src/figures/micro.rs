@@ -129,7 +129,10 @@ fn figure(section: &Section, target: &str) -> Option<Figure> {
             })
             .collect(),
     });
-    let caption = format!("{} (mean of the running phase, whiskers from the smallest to the largest repeat). {target}", section.title);
+    let caption = format!(
+        "{} (mean of the running phase, whiskers from the smallest to the largest repeat). {target}",
+        section.title
+    );
     Some(Figure {
         name: plain_file(micro),
         chart: Chart {

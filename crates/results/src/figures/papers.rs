@@ -86,7 +86,8 @@ pub(super) fn locality(subjects: &[Subject]) -> Result<Figure, String> {
     let mut series = Vec::new();
     let mut csv = "device,target_size_bytes,rw_mean_ns,sw_mean_ns,relative_to_sw\n".to_string();
     for (at, subject) in subjects.iter().enumerate() {
-        let curve = section(subject, "locality").and_then(|s| s.series.into_iter().find(|s| s.baseline == "RW"));
+        let curve =
+            section(subject, "locality").and_then(|s| s.series.into_iter().find(|s| s.baseline == "RW"));
         let sw = subject.levels.baselines.iter().find(|b| b.baseline == "SW").map(|b| b.mean.ns);
         let (Some(curve), Some(sw)) = (curve, sw.filter(|sw| *sw > 0.0)) else { continue };
         let mut points = Vec::new();
@@ -96,7 +97,13 @@ pub(super) fn locality(subjects: &[Subject]) -> Result<Figure, String> {
             let _ = writeln!(csv, "{},{},{mean},{sw},{}", csv_field(&device(subject)), p.value, mean / sw);
         }
         let shape = [Shape::Triangle, Shape::Circle, Shape::Square, Shape::Diamond][at % 4];
-        let look = Look { ink: Ink::Other(at as u8), shape: Some(shape), hollow: at % 2 == 1, line: Some([0.0, 0.0]), size: 2.0 };
+        let look = Look {
+            ink: Ink::Other(at as u8),
+            shape: Some(shape),
+            hollow: at % 2 == 1,
+            line: Some([0.0, 0.0]),
+            size: 2.0,
+        };
         series.push(Series { label: device(subject), look, points });
     }
     let all: Vec<Point> = series.iter().flat_map(|s| s.points.clone()).collect();
@@ -105,7 +112,8 @@ pub(super) fn locality(subjects: &[Subject]) -> Result<Figure, String> {
     }
     Ok(Figure {
         name: "figure8".into(),
-        caption: "Locality: response time of random writes relative to sequential writes, by TargetSize.".into(),
+        caption: "Locality: response time of random writes relative to sequential writes, by TargetSize."
+            .into(),
         chart: Chart {
             title: "Locality".into(),
             x: size_axis(&all),
@@ -136,7 +144,13 @@ type Column = (&'static str, fn(&Table3Row) -> String);
 
 fn ms(value: Option<f64>) -> String {
     value.map_or_else(String::new, |v| {
-        let decimals = if v >= 9.95 { 0 } else if v >= 0.95 { 1 } else { 2 };
+        let decimals = if v >= 9.95 {
+            0
+        } else if v >= 0.95 {
+            1
+        } else {
+            2
+        };
         format!("{v:.decimals$}")
     })
 }
@@ -167,7 +181,8 @@ const COLUMNS: [Column; 10] = [
 /// Table 3 of all subjects, as (ending, text): CSV with the exact figures,
 /// Markdown and LaTeX as the paper prints it.
 pub(super) fn table3(subjects: &[Subject]) -> [(&'static str, String); 3] {
-    let rows: Vec<(String, Table3Row)> = subjects.iter().map(|s| (device(s), table3_row(&s.profile))).collect();
+    let rows: Vec<(String, Table3Row)> =
+        subjects.iter().map(|s| (device(s), table3_row(&s.profile))).collect();
     [("csv", table3_csv(&rows)), ("md", table3_markdown(&rows)), ("tex", table3_latex(&rows))]
 }
 
@@ -178,8 +193,18 @@ fn table3_csv(rows: &[(String, Table3Row)]) -> String {
     for (device, r) in rows {
         let partitions = r.partitions.map(|n| n as f64);
         let cells = [
-            r.sr_ms, r.rr_ms, r.sw_ms, r.rw_ms, r.pause_rw_ms, r.locality_mb, r.locality_factor, partitions,
-            r.partitions_factor, r.reverse_factor, r.in_place_factor, r.large_incr_factor,
+            r.sr_ms,
+            r.rr_ms,
+            r.sw_ms,
+            r.rw_ms,
+            r.pause_rw_ms,
+            r.locality_mb,
+            r.locality_factor,
+            partitions,
+            r.partitions_factor,
+            r.reverse_factor,
+            r.in_place_factor,
+            r.large_incr_factor,
         ];
         let cells: Vec<String> = cells.into_iter().map(csv_number).collect();
         let _ = writeln!(out, "{},{}", csv_field(device), cells.join(","));

@@ -61,7 +61,11 @@ impl Pixels {
         let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
         let length = dx * dx + dy * dy;
         let distance = |x: f64, y: f64| {
-            let along = if length > 0.0 { (((x - a[0]) * dx + (y - a[1]) * dy) / length).clamp(0.0, 1.0) } else { 0.0 };
+            let along = if length > 0.0 {
+                (((x - a[0]) * dx + (y - a[1]) * dy) / length).clamp(0.0, 1.0)
+            } else {
+                0.0
+            };
             (x - a[0] - along * dx).hypot(y - a[1] - along * dy)
         };
         let r = width / 2.0 + 1.0;
@@ -99,7 +103,11 @@ impl Pixels {
     fn polygon(&mut self, corners: &[[f64; 2]], ink: Ink) {
         let inside = |x: f64, y: f64| {
             let edges = corners.iter().zip(corners.iter().cycle().skip(1));
-            edges.filter(|([ax, ay], [bx, by])| (*ay > y) != (*by > y) && x < (bx - ax) * (y - ay) / (by - ay) + ax).count()
+            edges
+                .filter(|([ax, ay], [bx, by])| {
+                    (*ay > y) != (*by > y) && x < (bx - ax) * (y - ay) / (by - ay) + ax
+                })
+                .count()
                 % 2
                 == 1
         };
@@ -159,7 +167,8 @@ impl Pixels {
                 for (column, part) in line.iter().enumerate() {
                     let along = (number * wide + column) as f64 - back;
                     let down = row as f64 - base;
-                    let (x, y) = if upwards { (at[0] + down, at[1] - along) } else { (at[0] + along, at[1] + down) };
+                    let (x, y) =
+                        if upwards { (at[0] + down, at[1] - along) } else { (at[0] + along, at[1] + down) };
                     self.blend(x.round() as i64, y.round() as i64, ink, f64::from(*part) / 255.0);
                 }
             }

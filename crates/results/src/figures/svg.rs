@@ -169,7 +169,9 @@ fn write_mark(out: &mut String, mark: &Mark, colours: Colours) {
                 number(*width)
             )
         }
-        Mark::Shape { shape, at, size, ink, hollow } => shape_mark(out, *shape, *at, *size, (*ink, *hollow), colours),
+        Mark::Shape { shape, at, size, ink, hollow } => {
+            shape_mark(out, *shape, *at, *size, (*ink, *hollow), colours)
+        }
         Mark::Text { at: [x, y], anchor, upwards, ink, text } => {
             let anchor = match anchor {
                 Anchor::Start => "start",
@@ -179,7 +181,11 @@ fn write_mark(out: &mut String, mark: &Mark, colours: Colours) {
             let (x, y) = (number(*x), number(*y));
             let turn = if *upwards { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
             let fill = colours.fill(*ink);
-            writeln!(out, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" {fill}{turn}>{}</text>", escaped(text))
+            writeln!(
+                out,
+                "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" {fill}{turn}>{}</text>",
+                escaped(text)
+            )
         }
     };
 }

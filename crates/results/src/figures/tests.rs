@@ -5,16 +5,31 @@ use super::*;
 use std::io::Read;
 
 fn chart() -> Chart {
-    let look = Look { ink: Ink::Rw, shape: Some(Shape::Triangle), hollow: true, line: Some([3.0, 1.5]), size: 2.0 };
+    let look =
+        Look { ink: Ink::Rw, shape: Some(Shape::Triangle), hollow: true, line: Some([3.0, 1.5]), size: 2.0 };
     let point = |x, y: f64| Point { x, y, span: Some([y * 0.9, y * 1.2]) };
     Chart {
         title: "made <up> & \"quoted\"".into(),
-        x: Axis { label: "IOSize".into(), scale: Scale::Log, ends: [512.0, 2048.0], ticks: vec![(512.0, "512B".into()), (2048.0, "2K".into())] },
-        y: Axis { label: "response time".into(), scale: Scale::Log, ends: [1e5, 1e6], ticks: vec![(1e5, "100 µs".into()), (1e6, "1 ms".into())] },
+        x: Axis {
+            label: "IOSize".into(),
+            scale: Scale::Log,
+            ends: [512.0, 2048.0],
+            ticks: vec![(512.0, "512B".into()), (2048.0, "2K".into())],
+        },
+        y: Axis {
+            label: "response time".into(),
+            scale: Scale::Log,
+            ends: [1e5, 1e6],
+            ticks: vec![(1e5, "100 µs".into()), (1e6, "1 ms".into())],
+        },
         shades: vec![([512.0, 1024.0], "start".into())],
         series: vec![
             Series { label: "R<W".into(), look, points: vec![point(512.0, 2e5), point(2048.0, 5e5)] },
-            Series { label: String::new(), look: Look { ink: Ink::Sr, shape: Some(Shape::Dot), hollow: false, line: None, size: 0.6 }, points: vec![point(1024.0, 3e5)] },
+            Series {
+                label: String::new(),
+                look: Look { ink: Ink::Sr, shape: Some(Shape::Dot), hollow: false, line: None, size: 0.6 },
+                points: vec![point(1024.0, 3e5)],
+            },
         ],
     }
 }
@@ -34,7 +49,10 @@ fn the_svg_is_the_golden_one() {
 #[test]
 fn texts_of_the_data_never_become_markup() {
     let chart = chart();
-    for svg in [svg::document(&layout(&chart, COLUMN), COLUMN, &chart.title), svg::inline(&layout(&chart, COLUMN), COLUMN, &chart.title)] {
+    for svg in [
+        svg::document(&layout(&chart, COLUMN), COLUMN, &chart.title),
+        svg::inline(&layout(&chart, COLUMN), COLUMN, &chart.title),
+    ] {
         assert!(svg.contains("R&lt;W") && svg.contains("&lt;up&gt; &amp; &quot;quoted&quot;"), "{svg}");
         assert!(!svg.contains("R<W") && !svg.contains("<up>") && !svg.contains("style="), "{svg}");
     }
@@ -76,7 +94,9 @@ fn a_png_has_the_marks_where_they_belong() {
     ];
     let (width, height, rows) = read(&png::image(&marks, size));
     assert_eq!((width, height, rows.len()), (100, 50, 50 * 301));
-    let pixel = |x: usize, y: usize| [rows[y * 301 + 1 + x * 3], rows[y * 301 + 2 + x * 3], rows[y * 301 + 3 + x * 3]];
+    let pixel = |x: usize, y: usize| {
+        [rows[y * 301 + 1 + x * 3], rows[y * 301 + 2 + x * 3], rows[y * 301 + 3 + x * 3]]
+    };
     assert_eq!(pixel(2, 2), [255, 255, 255]);
     assert_eq!(pixel(37, 25), Ink::Rw.rgb(), "inside the rectangle");
     assert_eq!(pixel(61, 25), Ink::Rr.rgb(), "on the line");
@@ -86,7 +106,13 @@ fn a_png_has_the_marks_where_they_belong() {
 
 #[test]
 fn letters_are_drawn() {
-    let text = |upwards| Mark::Text { at: [20.0, 10.0], anchor: layout::Anchor::Middle, upwards, ink: Ink::Text, text: "0.4 µs".into() };
+    let text = |upwards| Mark::Text {
+        at: [20.0, 10.0],
+        anchor: layout::Anchor::Middle,
+        upwards,
+        ink: Ink::Text,
+        text: "0.4 µs".into(),
+    };
     for upwards in [false, true] {
         let (.., rows) = read(&png::image(&[text(upwards)], [40.0, 40.0]));
         let dark = rows.iter().filter(|b| **b > 0 && **b < 128).count();

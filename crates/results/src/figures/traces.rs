@@ -120,7 +120,8 @@ fn trace(
             series.push(line("without start-up", Ink::Text, [0.0, 0.0], &rest[..shown]));
         }
     }
-    let shades = if start_up > 0 { vec![([-0.5, start_up as f64 - 0.5], "start-up".into())] } else { Vec::new() };
+    let shades =
+        if start_up > 0 { vec![([-0.5, start_up as f64 - 0.5], "start-up".into())] } else { Vec::new() };
     let phase = match found {
         Some(ios) => format!("start-up phase of {ios} IOs"),
         None => "no start-up phase".into(),

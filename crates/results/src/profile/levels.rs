@@ -137,7 +137,10 @@ mod tests {
         let level = Level { mean_ns: 500.5, low_ns: 500.5 - 1.96 * error, high_ns: 500.5 + 1.96 * error };
         let found = percentiles(&[&values[..400], &values[400..]], &level);
         assert_eq!(found.iter().map(|l| l.mean_ns).collect::<Vec<_>>(), [500.0, 900.0, 990.0, 999.0]);
-        assert!((found[0].low_ns - 469.0).abs() <= 1.0 && (found[0].high_ns - 531.0).abs() <= 1.0, "{found:?}");
+        assert!(
+            (found[0].low_ns - 469.0).abs() <= 1.0 && (found[0].high_ns - 531.0).abs() <= 1.0,
+            "{found:?}"
+        );
         assert!(found[3].high_ns.is_infinite(), "a thousand IOs say little of the slowest in a thousand");
         // With a fourth of them independent the interval is twice as wide.
         let wide = Level { low_ns: 500.5 - 3.92 * error, high_ns: 500.5 + 3.92 * error, ..level };

@@ -19,15 +19,18 @@ use uflip_results::{Store, StoreContents};
 /// # Errors
 /// Where a folder holds no results, or a rule is broken.
 pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
-    let rules: Vec<Rule> = args.fail_if.iter().map(|text| text.parse().map_err(usage)).collect::<Result<_, _>>()?;
+    let rules: Vec<Rule> =
+        args.fail_if.iter().map(|text| text.parse().map_err(usage)).collect::<Result<_, _>>()?;
     let subjects = subjects(&args.subjects, args.seed)?;
     let made = compare_subjects(&subjects, &rules);
     for rule in &rules {
         rule::check(rule, &made).map_err(usage)?;
     }
-    let page = args.html.or_else(|| (subjects.len() > 1 && !args.json).then(|| PathBuf::from("compare.html")));
+    let page =
+        args.html.or_else(|| (subjects.len() > 1 && !args.json).then(|| PathBuf::from("compare.html")));
     if let Some(path) = page.filter(|_| !args.no_html) {
-        std::fs::write(&path, render_page(&made)).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(&path, render_page(&made))
+            .with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("the comparison is in {}", path.display());
     }
     if args.json {
@@ -77,7 +80,9 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
     let (mut micros, mut io_size, mut any) = (BTreeSet::new(), None, false);
     for contents in folders {
         any = true;
-        micros.extend(contents.runs.iter().filter_map(|r| r.spec.point.as_ref()).map(|p| p.micro_benchmark.clone()));
+        micros.extend(
+            contents.runs.iter().filter_map(|r| r.spec.point.as_ref()).map(|p| p.micro_benchmark.clone()),
+        );
         io_size = io_size.or_else(|| contents.plan.get("io_size").and_then(serde_json::Value::as_u64));
     }
     micros.retain(|m| uflip_results::view::MICRO_BENCHMARKS.iter().any(|(known, _)| known == m));

@@ -35,6 +35,8 @@ pub struct Board {
     groups: Vec<Group>,
     active: String,
     current: Option<Current>,
+    /// The run before, in a line.
+    last: Option<String>,
     began: Instant,
     budget: Option<Duration>,
     /// What happens besides runs.
@@ -49,6 +51,7 @@ impl Board {
             groups: groups.into_iter().map(group).collect(),
             active: String::new(),
             current: None,
+            last: None,
             began: Instant::now(),
             budget: budget.map(Duration::from),
             note: String::new(),
@@ -64,7 +67,17 @@ impl Board {
         self.note.clear();
     }
 
-    pub fn finished(&mut self, group: &str, stats: &RunStats) {
+    pub fn finished(&mut self, group: &str, what: &str, stats: &RunStats) {
+        let s = &stats.running;
+        let whole = |ns: Option<u64>| time(ns.map(|ns| ns as f64));
+        self.last = Some(format!(
+            "before: {what}, {} IOs, mean {}, p50 {}, p99 {}, slowest {}",
+            s.n,
+            time(s.mean_ns),
+            whole(s.p50_ns),
+            whole(s.p99_ns),
+            whole(s.max_ns)
+        ));
         if let Some(group) = self.groups.iter_mut().find(|g| g.name == group) {
             group.done += 1;
             group.mean = stats.running.mean_ns;
@@ -113,9 +126,8 @@ impl Board {
         });
         lines.extend(self.plan(columns));
         lines.push(String::new());
-        if !self.note.is_empty() {
-            lines.push(self.note.clone());
-        }
+        lines.extend([&self.note].into_iter().filter(|note| !note.is_empty()).cloned());
+        lines.extend(self.last.clone());
         let room = rows.saturating_sub(lines.len());
         if let Some(current) = &mut self.current {
             lines.extend(current.lines(columns, room));

@@ -163,7 +163,13 @@ mod tests {
         let mut picture = Picture::new(100_000, 1000);
         for i in 0..50_000u64 {
             let start_up = i < 1000;
-            picture.add(&[record(if i == 33_333 { 9_000_000 } else if start_up { 1_000 } else { 100_000 })]);
+            picture.add(&[record(if i == 33_333 {
+                9_000_000
+            } else if start_up {
+                1_000
+            } else {
+                100_000
+            })]);
         }
         assert_eq!((picture.seen, picture.slowest), (50_000, 9_000_000));
         let mean = picture.mean().expect("a mean");
@@ -180,6 +186,9 @@ mod tests {
     #[test]
     fn nothing_seen_is_none() {
         let mut picture = Picture::new(10, 0);
-        assert_eq!((picture.mean(), picture.interval(), picture.quantile(0.5), picture.ends()), (None, None, None, None));
+        assert_eq!(
+            (picture.mean(), picture.interval(), picture.quantile(0.5), picture.ends()),
+            (None, None, None, None)
+        );
     }
 }

@@ -6,7 +6,20 @@ use std::path::Path;
 
 /// Runs a simulated device into `name`: baselines and order, quickly.
 fn measured(folder: &Path, target: &str, seed: &str, name: &str) {
-    let args = ["run", target, "-o", name, "--only", "order", "--repeats", "2", "--values", "order=-1,0,1", "--seed", seed];
+    let args = [
+        "run",
+        target,
+        "-o",
+        name,
+        "--only",
+        "order",
+        "--repeats",
+        "2",
+        "--values",
+        "order=-1,0,1",
+        "--seed",
+        seed,
+    ];
     expect(folder, 0, &args);
 }
 
@@ -29,9 +42,9 @@ fn slower(folder: &Path) -> String {
 
 fn strip_nulls(value: Value) -> Value {
     match value {
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k, strip_nulls(v))).collect())
-        }
+        Value::Object(fields) => Value::Object(
+            fields.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k, strip_nulls(v))).collect(),
+        ),
         other => other,
     }
 }
@@ -44,7 +57,8 @@ fn two_seeds_of_a_device_are_noise_and_a_slower_one_fails_the_rule() {
     measured(folder, "sim:mtron", "2", "b");
     let slow = slower(folder);
     measured(folder, &slow, "3", "c");
-    let (out, err) = expect(folder, 0, &["compare", "a", "b", "--fail-if", "RW > 1.2x", "--fail-if", "SR>1.2x"]);
+    let (out, err) =
+        expect(folder, 0, &["compare", "a", "b", "--fail-if", "RW > 1.2x", "--fail-if", "SR>1.2x"]);
     assert!(out.contains("passed RW > 1.2x") && !out.contains("* slower"), "{out}");
     assert!(err.contains("compare.html") && folder.join("compare.html").is_file());
     let (out, err) = expect(folder, 1, &["compare", "a", "c", "--no-html", "--fail-if", "SR > 1.2x"]);
@@ -52,11 +66,19 @@ fn two_seeds_of_a_device_are_noise_and_a_slower_one_fails_the_rule() {
     assert!(err.contains("failed: SR > 1.2x"), "{err}");
     let (json, _) = expect(folder, 1, &["compare", "a", "c", "--json", "--fail-if", "SR > 1.2x"]);
     let made: Value = serde_json::from_str(&json).expect("JSON, also where a rule fails");
-    assert_eq!((&made["rules"][0]["failed"], made["subjects"].as_array().map(Vec::len)), (&Value::Bool(true), Some(2)));
+    assert_eq!(
+        (&made["rules"][0]["failed"], made["subjects"].as_array().map(Vec::len)),
+        (&Value::Bool(true), Some(2))
+    );
     // What was not measured breaks its rule.
-    let (out, _) = expect(folder, 1, &["compare", "a", "b", "--no-html", "--fail-if", "locality.factor > 1.2x"]);
+    let (out, _) =
+        expect(folder, 1, &["compare", "a", "b", "--no-html", "--fail-if", "locality.factor > 1.2x"]);
     assert!(out.contains("not measured"), "{out}");
-    for (rule, says) in [("RW > fast", "such as 'RW > 1.2x'"), ("XX > 1.2x", "names no figure"), ("RW > 8M", "a time such as 5ms")] {
+    for (rule, says) in [
+        ("RW > fast", "such as 'RW > 1.2x'"),
+        ("XX > 1.2x", "names no figure"),
+        ("RW > 8M", "a time such as 5ms"),
+    ] {
         let (_, err) = expect(folder, 2, &["compare", "a", "b", "--no-html", "--fail-if", rule]);
         assert!(err.contains(says), "{rule}: {err}");
     }
@@ -69,7 +91,12 @@ fn a_simulated_device_is_measured_on_the_spot_as_the_folder_was() {
     measured(folder, "sim:mtron", "1", "a");
     let (json, _) = expect(folder, 0, &["compare", "a", "sim:samsung", "--json"]);
     let made: Value = serde_json::from_str(&json).expect("JSON");
-    let micros: Vec<&str> = made["curves"].as_array().expect("curves").iter().filter_map(|c| c["micro_benchmark"].as_str()).collect();
+    let micros: Vec<&str> = made["curves"]
+        .as_array()
+        .expect("curves")
+        .iter()
+        .filter_map(|c| c["micro_benchmark"].as_str())
+        .collect();
     assert!(!micros.is_empty() && micros.iter().all(|m| *m == "order"), "{micros:?}");
     let rw = made["figures"].as_array().expect("figures").iter().find(|f| f["name"] == "RW").expect("RW");
     assert_eq!(rw["values"][1]["change"]["verdict"], "differs", "another device");
@@ -86,8 +113,13 @@ fn figures_are_written_with_their_data() {
     let folder = folder.path();
     measured(folder, "sim:mtron", "1", "a");
     let (out, err) = expect(folder, 0, &["export", "a", "--figures", "figures"]);
-    for name in ["order.svg", "order.png", "order.csv", "figure3.svg", "figure4.png", "table3.tex", "table3.csv"] {
-        assert!(out.contains(&format!("figures/{name}")) && folder.join("figures").join(name).is_file(), "{name}: {out}");
+    for name in
+        ["order.svg", "order.png", "order.csv", "figure3.svg", "figure4.png", "table3.tex", "table3.csv"]
+    {
+        assert!(
+            out.contains(&format!("figures/{name}")) && folder.join("figures").join(name).is_file(),
+            "{name}: {out}"
+        );
     }
     assert!(err.contains("left out: figure6: granularity was not measured"), "{err}");
     let (_, err) = expect(folder, 2, &["export", "a", "a"]);

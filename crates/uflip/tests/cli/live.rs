@@ -14,7 +14,19 @@ impl Terminal {
     /// A shell in `folder`; None (said aloud) where there is no tmux.
     fn open(folder: &Path, name: &str) -> Option<Terminal> {
         let terminal = Terminal { socket: format!("uflip-{name}-{}", std::process::id()) };
-        let started = terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", folder.to_str()?, "sh"]);
+        let started = terminal.tmux(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "80",
+            "-y",
+            "24",
+            "-c",
+            folder.to_str()?,
+            "sh",
+        ]);
         if started.is_none() {
             skipped("tmux is not installed: the live page is not looked at");
         }
@@ -22,7 +34,12 @@ impl Terminal {
     }
 
     fn tmux(&self, args: &[&str]) -> Option<String> {
-        let output = Command::new("tmux").args(["-L", &self.socket]).args(args).env("LC_ALL", "C.UTF-8").output().ok()?;
+        let output = Command::new("tmux")
+            .args(["-L", &self.socket])
+            .args(args)
+            .env("LC_ALL", "C.UTF-8")
+            .output()
+            .ok()?;
         output.status.success().then(|| text(&output.stdout))
     }
 
@@ -80,7 +97,10 @@ fn the_page_moves_and_the_terminal_comes_back() {
     terminal.send(&["C-c"]);
     let after = terminal.wait_for("code=1");
     assert!(after.contains("BEFORE") && after.contains("interrupted"), "the screen is as it was:\n{after}");
-    assert_eq!(terminal.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on}"]).as_deref(), Some("1 0\n"));
+    assert_eq!(
+        terminal.tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on}"]).as_deref(),
+        Some("1 0\n")
+    );
 }
 
 #[test]
