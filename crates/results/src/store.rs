@@ -9,7 +9,7 @@
 use crate::contents::{Manifest, RecordFile, RunRow, StoreContents, parse_rows};
 use crate::error::{StoreError, path_error};
 use crate::files::{append, no_room, sync_dir, write_whole};
-use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape};
+use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -163,6 +163,11 @@ impl Store {
     pub fn set_reserve(&mut self, reserve: Bytes) {
         self.abandon();
         self.reserve = Reserve::new(reserve);
+    }
+
+    /// Lets somebody watch the runs from now on; between runs only.
+    pub fn watch(&self) -> Watch {
+        self.reserve.watch()
     }
 
     /// The folder.
