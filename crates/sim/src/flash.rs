@@ -173,6 +173,7 @@ impl Flash {
             let ahead = sequential && self.read_ahead;
             let from = if ahead { self.read_ahead_ns.min(ready) } else { ready };
             let (unit, count) = self.span(range);
+            self.decide(from);
             flash_done = self.ftl.read(&mut self.nand, from, unit, count);
             self.read_ahead_ns = flash_done;
             ready = ready.max(flash_done.min(from + self.first_page_ns));
@@ -181,6 +182,14 @@ impl Flash {
         let sent = self.link.to_host(ready, size);
         let done = self.share(start, sent.max(flash_done));
         self.end(slot, start, done)
+    }
+
+    /// What the array is told next was decided on at `at_ns`, in checked runs.
+    #[inline]
+    fn decide(&mut self, at_ns: u64) {
+        if let Some(witness) = &mut self.nand.witness {
+            witness.decide(at_ns);
+        }
     }
 
     /// Destaging with a share of the device lengthens a read that would have
@@ -244,6 +253,7 @@ impl Flash {
 
     /// Programs a byte range; pages written in part are read first.
     fn program_range(&mut self, at_ns: u64, range: Range) -> u64 {
+        self.decide(at_ns);
         let (unit, count) = self.span(range);
         let mask = (1u64 << self.unit_shift) - 1;
         let mut ready = at_ns;
@@ -345,6 +355,7 @@ impl Flash {
             now = to_ns - left;
         }
         while now < to_ns {
+            self.decide(now);
             match self.ftl.reclaim_idle(&mut self.nand, now) {
                 Some(end) => now = end.max(now + 1),
                 None => break,
@@ -397,6 +408,7 @@ impl Flash {
             if let Some(witness) = &mut self.nand.witness {
                 (first..end).for_each(|unit| witness.trim(unit));
             }
+            self.decide(now);
             now = self.ftl.trim(&mut self.nand, now, first, end - first);
         }
         self.end(slot, start, now)

@@ -1,8 +1,6 @@
 //! Whether a description can be built, and what to type where it cannot.
 
-use crate::describe::{
-    DescribeError, Description, Disk, Ftl, FtlKind, GcPolicy, Geometry, Timing, WearLevelling,
-};
+use crate::describe::{DescribeError, Description, Disk, Ftl, FtlKind, GcPolicy, Geometry, Timing};
 use crate::nand::Shape;
 
 /// What is wrong with the value of a key.
@@ -248,9 +246,6 @@ fn check_ftl(f: &Ftl) -> Checked {
     foreign(f, "restart_merges", f.restart_merges.is_some(), &[Bast])?;
     foreign(f, "repay_merges", f.repay_merges.is_some(), &[Bast])?;
     foreign(f, "page_wise_log_copy", f.page_wise_log_copy.is_some(), &[Bast])?;
-    if f.wear_levelling == WearLevelling::Static && !paged.contains(&f.kind) {
-        return problem("ftl.wear_levelling", "static is for page mapping; type \"dynamic\" or \"none\"");
-    }
     within("ftl.over_provisioning", f.over_provisioning.unwrap_or(0.07), 0.0, 10.0)?;
     count("ftl.gc_choices", u64::from(f.gc_choices.unwrap_or(10)), 1, 1000)?;
     if f.gc_choices.is_some() && f.gc != Some(GcPolicy::DChoices) {
