@@ -8,7 +8,8 @@
 //! are served. The array's own clock (`array_ns`) advances only then: idle
 //! time, link transfers, shares of reads and waiting writes move it on. It
 //! never runs ahead of the device's clock, so nothing begins before it was
-//! decided on.
+//! decided on. What the host's IOs ask of the array directly (reads, trims) is
+//! asked on that clock too, however far it is behind.
 
 use crate::cache::{Lines, Range};
 use crate::describe::{self, Description, Destage};
@@ -173,8 +174,9 @@ impl Flash {
             let ahead = sequential && self.read_ahead;
             let from = if ahead { self.read_ahead_ns.min(ready) } else { ready };
             let (unit, count) = self.span(range);
-            self.decide(from);
-            flash_done = self.ftl.read(&mut self.nand, from, unit, count);
+            let behind = self.array_behind(start).min(from);
+            self.decide(from - behind);
+            flash_done = behind + self.ftl.read(&mut self.nand, from - behind, unit, count);
             self.read_ahead_ns = flash_done;
             ready = ready.max(flash_done.min(from + self.first_page_ns));
         }
@@ -190,6 +192,20 @@ impl Flash {
         if let Some(witness) = &mut self.nand.witness {
             witness.decide(at_ns);
         }
+    }
+
+    /// How far the array's clock is behind the device's, which is `now_ns`. One
+    /// that has nothing on its way catches up.
+    #[inline]
+    fn array_behind(&mut self, now_ns: u64) -> u64 {
+        let Some(buffer) = &mut self.buffer else { return 0 };
+        if buffer.destage == Destage::Immediate {
+            return 0;
+        }
+        if buffer.in_flight.is_empty() {
+            buffer.array_ns = buffer.array_ns.max(now_ns);
+        }
+        now_ns.saturating_sub(buffer.array_ns)
     }
 
     /// Destaging with a share of the device lengthens a read that would have
@@ -236,15 +252,12 @@ impl Flash {
             witness.promise(unit, count);
         }
         let destage = self.buffer.as_ref().map(|b| b.destage);
-        let destages_alone = destage == Some(Destage::Async);
         let done = match destage {
             None => self.program_range(received, range),
             Some(Destage::Immediate) => self.write_behind(received, range),
             Some(_) => {
-                if destages_alone {
-                    // The array has the time of the link transfer to itself.
-                    self.destage(start, received - start, true);
-                }
+                // The array has the time of the link transfer to itself.
+                self.destage(start, received - start, true);
                 self.buffer_range(received, range)
             }
         };
@@ -329,7 +342,9 @@ impl Flash {
             buffer.array_ns = buffer.array_ns.max(now_ns);
         }
         if let Some(witness) = &mut self.nand.witness {
-            witness.require(buffer.array_ns <= now_ns, "the array's clock ran ahead of the device's");
+            // With several commands at once one may have waited beyond `now_ns`.
+            let latest = now_ns.max(self.quiet_since_ns);
+            witness.require(buffer.array_ns <= latest, "the array's clock ran ahead of the device's");
         }
         let at = buffer.array_ns;
         let before = buffer.lines.len();
@@ -346,7 +361,7 @@ impl Flash {
     pub fn idle(&mut self, from_ns: u64, to_ns: u64) {
         let mut now = from_ns;
         if let Some(buffer) = &self.buffer
-            && buffer.destage == Destage::Async
+            && buffer.destage != Destage::Immediate
         {
             // What is on its way goes on; new lines wait for the delay to pass.
             let wake = (self.quiet_since_ns + buffer.idle_delay_ns).clamp(from_ns, to_ns);
@@ -355,9 +370,10 @@ impl Flash {
             now = to_ns - left;
         }
         while now < to_ns {
-            self.decide(now);
-            match self.ftl.reclaim_idle(&mut self.nand, now) {
-                Some(end) => now = end.max(now + 1),
+            let behind = self.array_behind(now);
+            self.decide(now - behind);
+            match self.ftl.reclaim_idle(&mut self.nand, now - behind) {
+                Some(end) => now = (behind + end).max(now + 1),
                 None => break,
             }
         }
@@ -408,8 +424,9 @@ impl Flash {
             if let Some(witness) = &mut self.nand.witness {
                 (first..end).for_each(|unit| witness.trim(unit));
             }
-            self.decide(now);
-            now = self.ftl.trim(&mut self.nand, now, first, end - first);
+            let behind = self.array_behind(now);
+            self.decide(now - behind);
+            now = behind + self.ftl.trim(&mut self.nand, now - behind, first, end - first);
         }
         self.end(slot, start, now)
     }

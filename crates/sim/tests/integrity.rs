@@ -10,7 +10,7 @@ mod common;
 use common::{Shape, config, description, ios, run, shape};
 use proptest::prelude::*;
 use uflip_device::rng::Rng;
-use uflip_device::{Blocks, Bytes, Device, Mode};
+use uflip_device::{Blocks, Bytes, Device, IoRecord, Mode};
 use uflip_sim::{Description, SimDevice, check};
 
 fn open(text: &str) -> (Description, SimDevice) {
@@ -29,6 +29,34 @@ fn audited(text: &str, shape: Shape) -> Result<(), String> {
         device.audit().map_err(|e| format!("{e}\n{text}"))?;
     }
     Ok(())
+}
+
+/// The time all flash operations and transfers would take one after the other,
+/// lengthened by noise and by destaging's share; `None` for a disk.
+fn most_work_ns(d: &Description, device: &SimDevice, records: &[IoRecord]) -> Option<f64> {
+    let (g, t, ops) = (d.geometry.as_ref()?, d.timing.as_ref()?, device.flash_ops()?);
+    let lanes = g.channels * g.chips_per_channel * g.dies_per_chip * g.planes_per_die;
+    let transfer_us = g.page_bytes as f64 / t.bus_mb_s;
+    let slc_us = d.slc.as_ref().map_or(0.0, |s| s.program_us);
+    let one_us = t.read_us.max(t.program_us).max(t.erase_us).max(slc_us)
+        + t.copy_back_us.unwrap_or(0.0)
+        + t.map_update_us
+        + t.log_switch_us
+        + 2.0 * f64::from(lanes) * transfer_us;
+    let link_us: f64 = records
+        .iter()
+        .map(|r| {
+            let size = f64::from(r.size());
+            d.link.read_latency_us
+                + d.link.write_latency_us
+                + d.link.seek_read_us
+                + size / d.link.read_mb_s.min(d.link.write_mb_s)
+        })
+        .sum();
+    let share = d.buffer.as_ref().map_or(0.0, |b| b.background_share);
+    let operations = (ops.reads + ops.programs + ops.erases) as f64 + records.len() as f64;
+    let stretch = (1.0 + d.noise.share) / (1.0 - share);
+    Some((2.0 * operations * one_us + link_us) * 1e3 * stretch + 1.0)
 }
 
 #[test]
@@ -79,6 +107,10 @@ proptest! {
                 }
                 done = r.submit().0 + r.response().0;
             }
+        }
+        let waits: u64 = all.iter().map(|io| io.wait.0).sum();
+        if let Some(work) = most_work_ns(&d, &device, &records) {
+            prop_assert!((device.now().0 as f64) < waits as f64 + work, "more time passed than was work");
         }
         prop_assert_eq!(device.now(), twin.now());
         prop_assert!((device.energy_joules() - twin.energy_joules()).abs() == 0.0);

@@ -284,7 +284,7 @@ impl Page {
     }
 
     /// Copies the valid pages of `victim` away, into the erased superblock `into`
-    /// where one is given, and erases it.
+    /// where one is given, and erases it; gives when all of that is done.
     fn reclaim(&mut self, nand: &mut Nand, at_ns: u64, victim: u32, into: Option<u32>) -> u64 {
         let early = if planted(Bug::ReclaimsTooEarly) { 1000 } else { 0 };
         let at_ns = at_ns.saturating_sub(early);
@@ -292,7 +292,7 @@ impl Page {
         let first = victim as usize * self.units_per_sb as usize;
         self.set_key(victim as usize, NONE);
         let valid = self.valid[victim as usize];
-        let (mut left, mut at) = (valid, first);
+        let (mut left, mut at, mut end) = (valid, first, at_ns);
         while left > 0 {
             let bits = self.valid_bits[at / 64] >> (at % 64);
             if bits == 0 {
@@ -304,14 +304,14 @@ impl Page {
                 Some(sb) => (sb, valid - left),
                 None => self.next_page(nand, at_ns, stream, false),
             };
-            self.move_page(nand, at_ns, at as u32, to);
+            end = end.max(self.move_page(nand, at_ns, at as u32, to));
             if into.is_none() {
                 self.close_if_full(to.0, to.1);
             }
             at += 1;
             left -= 1;
         }
-        let end = nand.erase_lanes(at_ns, victim);
+        end = end.max(nand.erase_lanes(at_ns, victim));
         self.free.give(victim, nand.bank_of(victim), nand.erase_counts[victim as usize]);
         match into {
             Some(sb) => {
@@ -326,12 +326,12 @@ impl Page {
     }
 
     #[inline]
-    fn move_page(&mut self, nand: &mut Nand, at_ns: u64, from: u32, to: (u32, u32)) {
+    fn move_page(&mut self, nand: &mut Nand, at_ns: u64, from: u32, to: (u32, u32)) -> u64 {
         let unit = self.owner[from as usize];
         let (sb, index) = to;
         let read = nand.read_page(at_ns, from);
         nand.ops.copies += 1;
-        nand.program_lane(read, nand.lane_at(sb, index), None);
+        let end = nand.program_lane(read, nand.lane_at(sb, index), None);
         self.invalidate(from);
         self.install(unit, sb, index, true);
         if let Some(witness) = &mut nand.witness {
@@ -340,6 +340,7 @@ impl Page {
         if let Some(moved) = &mut self.moved {
             moved.push(unit);
         }
+        end
     }
 
     /// Moves the content of the least worn superblock in use to the most worn

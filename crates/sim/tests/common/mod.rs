@@ -40,7 +40,7 @@ impl Draw {
         let usual = self.between(1, 3000);
         match self.below(24) {
             0 => 0,
-            1 => 1_000_000,
+            1 => 100_000,
             _ => usual,
         }
     }
@@ -99,7 +99,7 @@ fn flash(draw: &mut Draw) -> String {
         draw.us(),
         draw.us(),
         draw.us(),
-        draw.one(&["40", "400", "0.01"]),
+        draw.one(&["40", "400", "0.1"]),
     );
     for key in ["copy_back_us", "map_update_us", "log_switch_us"] {
         let us = draw.us();
