@@ -18,6 +18,8 @@ use uflip_device::{
     RunLimits, Stop, Stream,
 };
 
+/// The longest run that records can tell the times of: 52 days.
+const MAX_RUN_NS: u64 = (1 << 52) - 1;
 /// IOs between two looks at [`Stop`].
 const STOP_EVERY: u64 = 256;
 
@@ -206,6 +208,13 @@ impl SimDevice {
         }
     }
 
+    fn too_long(&self) -> DeviceError {
+        let name = &self.name;
+        DeviceError::Other(format!(
+            "{name}: the run takes more than the 52 days of virtual time that records can tell; plan fewer IOs or shorten the times in the description"
+        ))
+    }
+
     /// Serves one IO submitted at `at_ns`; gives when it is done.
     #[inline]
     fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
@@ -364,6 +373,9 @@ impl Device for SimDevice {
                 return Err(self.refusal(&io));
             }
             let done = self.serve(ready, &io);
+            if done - began > MAX_RUN_NS {
+                return Err(self.too_long());
+            }
             let record = IoRecord::new(&io, i as u16, Nanos(ready - began), Nanos(done - ready));
             turns[i].record(recorder, record);
             turns[i].advance(done);

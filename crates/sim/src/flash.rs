@@ -8,7 +8,8 @@
 //! are served. The array's own clock (`array_ns`) advances only then: idle
 //! time, link transfers, shares of reads and waiting writes move it on. It
 //! never runs ahead of the device's clock, so nothing begins before it was
-//! decided on.
+//! decided on. What the host's IOs ask of the array directly (reads, trims) is
+//! asked on that clock too, however far it is behind.
 
 use crate::cache::{Lines, Range};
 use crate::describe::{self, Description, Destage};
@@ -243,7 +244,9 @@ impl Flash {
             let ahead = sequential && self.read_ahead;
             let from = if ahead { ahead_ns.min(ready) } else { ready };
             let (unit, count) = self.span(range);
-            flash_done = self.ftl.read(&mut self.nand, from, unit, count);
+            let behind = self.array_behind(start).min(from);
+            self.decide(from - behind);
+            flash_done = behind + self.ftl.read(&mut self.nand, from - behind, unit, count);
             ahead_ns = flash_done;
             ready = ready.max(flash_done.min(from + self.first_page_ns));
         }
@@ -251,6 +254,28 @@ impl Flash {
         let sent = self.link.to_host(ready, size);
         let done = self.share(start, sent.max(flash_done));
         self.end(slot, start, done)
+    }
+
+    /// What the array is told next was decided on at `at_ns`, in checked runs.
+    #[inline]
+    fn decide(&mut self, at_ns: u64) {
+        if let Some(witness) = &mut self.nand.witness {
+            witness.decide(at_ns);
+        }
+    }
+
+    /// How far the array's clock is behind the device's, which is `now_ns`. One
+    /// that has nothing on its way catches up.
+    #[inline]
+    fn array_behind(&mut self, now_ns: u64) -> u64 {
+        let Some(buffer) = &mut self.buffer else { return 0 };
+        if buffer.destage == Destage::Immediate {
+            return 0;
+        }
+        if buffer.in_flight.is_empty() {
+            buffer.array_ns = buffer.array_ns.max(now_ns);
+        }
+        now_ns.saturating_sub(buffer.array_ns)
     }
 
     /// Destaging with a share of the device lengthens a read that would have
@@ -313,15 +338,12 @@ impl Flash {
             witness.promise(unit, count);
         }
         let destage = self.buffer.as_ref().map(|b| b.destage);
-        let destages_alone = destage == Some(Destage::Async);
         let done = match destage {
             None => self.program_range(received, range),
             Some(Destage::Immediate) => self.write_behind(received, range),
             Some(_) => {
-                if destages_alone {
-                    // The array has the time of the link transfer to itself.
-                    self.destage(start, received - start, true);
-                }
+                // The array has the time of the link transfer to itself.
+                self.destage(start, received - start, true);
                 self.buffer_range(received, range)
             }
         };
@@ -330,6 +352,7 @@ impl Flash {
 
     /// Programs a byte range; pages written in part are read first.
     fn program_range(&mut self, at_ns: u64, range: Range) -> u64 {
+        self.decide(at_ns);
         let (unit, count) = self.span(range);
         let mask = (1u64 << self.unit_shift) - 1;
         let mut ready = at_ns;
@@ -410,7 +433,9 @@ impl Flash {
             buffer.array_ns = buffer.array_ns.max(now_ns);
         }
         if let Some(witness) = &mut self.nand.witness {
-            witness.require(buffer.array_ns <= now_ns, "the array's clock ran ahead of the device's");
+            // With several commands at once one may have waited beyond `now_ns`.
+            let latest = now_ns.max(self.quiet_since_ns);
+            witness.require(buffer.array_ns <= latest, "the array's clock ran ahead of the device's");
         }
         let at = buffer.array_ns;
         let before = buffer.lines.len();
@@ -427,7 +452,7 @@ impl Flash {
     pub fn idle(&mut self, from_ns: u64, to_ns: u64) {
         let mut now = from_ns;
         if let Some(buffer) = &self.buffer
-            && buffer.destage == Destage::Async
+            && buffer.destage != Destage::Immediate
         {
             // What is on its way goes on; new lines wait for the delay to pass.
             let wake = (self.quiet_since_ns + buffer.idle_delay_ns).clamp(from_ns, to_ns);
@@ -436,8 +461,10 @@ impl Flash {
             now = to_ns - left;
         }
         while now < to_ns {
-            match self.ftl.reclaim_idle(&mut self.nand, now) {
-                Some(end) => now = end.max(now + 1),
+            let behind = self.array_behind(now);
+            self.decide(now - behind);
+            match self.ftl.reclaim_idle(&mut self.nand, now - behind) {
+                Some(end) => now = (behind + end).max(now + 1),
                 None => break,
             }
         }
@@ -488,7 +515,9 @@ impl Flash {
             if let Some(witness) = &mut self.nand.witness {
                 (first..end).for_each(|unit| witness.trim(unit));
             }
-            now = self.ftl.trim(&mut self.nand, now, first, end - first);
+            let behind = self.array_behind(now);
+            self.decide(now - behind);
+            now = behind + self.ftl.trim(&mut self.nand, now - behind, first, end - first);
         }
         self.end(slot, start, now)
     }

@@ -30,6 +30,7 @@
 //! bytes a page of each log block.
 
 use super::free::FreeList;
+use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
@@ -87,6 +88,7 @@ pub struct Bast {
     log_of: Vec<u16>,
     spare_places: Vec<Vec<u32>>,
     free: FreeList,
+    leveller: Leveller,
     clock: u64,
     counts: MergeCounts,
 }
@@ -129,6 +131,7 @@ impl Bast {
             log_of: vec![NO_LOG; sbs],
             spare_places: Vec::new(),
             free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
+            leveller: Leveller::new(f.wear_levelling),
             clock: 0,
             counts: MergeCounts::default(),
         }
@@ -221,7 +224,7 @@ impl Bast {
         self.log_of[log.logical as usize] = NO_LOG;
         let total = self.written.count(log.logical);
         let complete = log.valid == total && log.used == log.valid;
-        if complete && (log.in_order || self.permuted_switch || planted(Bug::SwitchOutOfOrder)) {
+        let end = if complete && (log.in_order || self.permuted_switch || planted(Bug::SwitchOutOfOrder)) {
             self.counts.switch += 1;
             self.replace(nand, at_ns, log)
         } else if log.in_order && !self.has_gaps(&log) {
@@ -230,7 +233,8 @@ impl Bast {
         } else {
             self.counts.full += 1;
             self.full(nand, at_ns, log)
-        }
+        };
+        self.leveller.after_merge(nand, end, &mut self.data, &mut self.free, &mut self.counts)
     }
 
     /// True where pages beyond the log's end were not all written, so that it
@@ -264,6 +268,9 @@ impl Bast {
             return end;
         }
         self.free.give(physical, nand.bank_of(physical), nand.erase_counts[physical as usize]);
+        if planted(Bug::BlockIsFreeAndData) && physical % 16 == 5 {
+            self.data[0] = physical;
+        }
         end
     }
 
@@ -470,10 +477,9 @@ impl Ftl for Bast {
     }
 
     fn check(&self, nand: &Nand) -> Result<(), String> {
-        let blocks = self.data.iter().filter(|d| **d != NONE).count() + self.logs.len() + self.free.total();
-        if blocks != nand.physical_sbs() as usize {
-            return Err(format!("{blocks} superblocks in the books, {} in the array", nand.physical_sbs()));
-        }
+        let data = self.data.iter().copied().filter(|sb| *sb != NONE);
+        let logs = self.logs.iter().map(|log| log.physical);
+        super::each_block_once(nand, data.chain(logs).chain(self.free.all()))?;
         for (i, log) in self.logs.iter().enumerate() {
             let here = log.place.iter().filter(|p| **p != NONE).count();
             if here != log.valid as usize || self.log_of[log.logical as usize] as usize != i {

@@ -23,6 +23,7 @@
 //! Memory: 4 bytes a superblock, one bit a page, some 40 bytes a page of log.
 
 use super::free::FreeList;
+use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
@@ -73,6 +74,7 @@ pub struct Fast {
     pool: Vec<Vec<u32>>,
     sequential: Vec<Sequential>,
     free: FreeList,
+    leveller: Leveller,
     next_bank: u32,
     /// The sequential log whose page map is in RAM.
     active: u32,
@@ -118,6 +120,7 @@ impl Fast {
             pool: Vec::new(),
             sequential: Vec::new(),
             free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
+            leveller: Leveller::new(f.wear_levelling),
             next_bank: 0,
             active: NONE,
             clock: 0,
@@ -201,7 +204,12 @@ impl Fast {
             let log = self.sequential.swap_remove(i);
             end = self.erase(nand, end, log.physical);
         }
-        nand.update_map(end, target)
+        end = nand.update_map(end, target);
+        self.level(nand, end)
+    }
+
+    fn level(&mut self, nand: &mut Nand, at_ns: u64) -> u64 {
+        self.leveller.after_merge(nand, at_ns, &mut self.data, &mut self.free, &mut self.counts)
     }
 
     /// A sequential log takes its data block's place, completed where needed.
@@ -229,7 +237,8 @@ impl Fast {
         if old != NONE {
             end = self.erase(nand, end, old);
         }
-        nand.update_map(end, log.physical)
+        end = nand.update_map(end, log.physical);
+        self.level(nand, end)
     }
 
     /// True where the shared log has newer copies of the sequential log's pages.
@@ -243,8 +252,8 @@ impl Fast {
         })
     }
 
-    /// True where the shared log has the newest copy of any page of `logical`.
-    fn is_newest_in_log(&self, logical: u32) -> bool {
+    /// True where the shared log has the newest copy of a page of the superblock.
+    fn is_in_log(&self, logical: u32) -> bool {
         let Some(places) = self.places_of.get(&logical) else { return false };
         places.iter().any(|place| {
             let half = &self.halves[usize::from(place & HALF != 0)];
@@ -295,7 +304,7 @@ impl Fast {
     }
 
     fn begins_stream(&self, logical: u32, index: u32) -> bool {
-        index == 0 && self.sequential_limit > 0 && !self.places_of.contains_key(&logical)
+        index == 0 && self.sequential_limit > 0 && !self.is_in_log(logical)
     }
 
     fn open_sequential(&mut self, logical: u32) -> usize {
@@ -355,7 +364,7 @@ impl Fast {
             self.in_log.remove(i);
         } else if self.in_log.len() >= self.log_superblocks {
             let oldest = self.in_log.remove(0);
-            if self.is_newest_in_log(oldest) {
+            if self.is_in_log(oldest) {
                 at = self.full_merge(nand, at, oldest);
             } else if let Some(i) = self.sequential.iter().position(|s| s.logical == oldest) {
                 at = self.end_sequential(nand, at, i);
@@ -461,7 +470,11 @@ impl Ftl for Fast {
             }
             let logical = (u / u64::from(self.units_per_sb)) as u32;
             let data = self.data[logical as usize];
-            if self.written.count(logical) == 0 && data != NONE {
+            if self.written.count(logical) > 0 {
+                continue;
+            }
+            self.drop_from_log(logical);
+            if data != NONE {
                 self.data[logical as usize] = NONE;
                 end = end.max(self.erase(nand, at_ns, data));
             }
@@ -479,12 +492,10 @@ impl Ftl for Fast {
     }
 
     fn check(&self, nand: &Nand) -> Result<(), String> {
-        let logs: usize = self.halves.iter().map(|h| h.physical.len()).sum();
-        let data = self.data.iter().filter(|d| **d != NONE).count();
-        let blocks = data + logs + self.sequential.len() + self.free.total();
-        if blocks != nand.physical_sbs() as usize {
-            return Err(format!("{blocks} superblocks in the books, {} in the array", nand.physical_sbs()));
-        }
+        let data = self.data.iter().copied().filter(|sb| *sb != NONE);
+        let logs = self.halves.iter().flat_map(|half| half.physical.iter().copied());
+        let sequential = self.sequential.iter().map(|s| s.physical);
+        super::each_block_once(nand, data.chain(logs).chain(sequential).chain(self.free.all()))?;
         for (h, half) in self.halves.iter().enumerate() {
             for (i, unit) in half.units.iter().enumerate() {
                 let place = i as u32 | if h == 1 { HALF } else { 0 };
