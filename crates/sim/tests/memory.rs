@@ -1,5 +1,6 @@
 //! Memory in proportion to the capacity: at most 10 bytes for each page of 4 KiB
-//! with page mapping (4 for the map, 4 and a bit for each physical page), below
+//! with page mapping and up to 30 % of spare capacity (4 for the map, 4 and a bit
+//! for each physical page), below
 //! half a byte with the FTLs that map superblocks. Measured as the growth of the
 //! process, so that nothing is left out.
 
@@ -35,12 +36,12 @@ fn written(text: &str) -> uflip_sim::SimDevice {
 /// The FTLs and the bytes a page that they may take.
 fn cases() -> Vec<(&'static str, String, f64)> {
     let dftl = PAGE.replace("kind = \"page\"", "kind = \"dftl\"\nmap_cache_kib = 256");
-    let spare = PAGE.replace("over_provisioning = 0.07", "over_provisioning = 0.4");
+    let spare = PAGE.replace("over_provisioning = 0.07", "over_provisioning = 0.3");
     let block =
         BAST.replace("kind = \"bast\"", "kind = \"block\"").replace("log_blocks = 8", "open_blocks = 8");
     vec![
         ("page", PAGE.to_string(), 10.0),
-        ("page, 40 % spare", spare, 10.0),
+        ("page, 30 % spare", spare, 10.0),
         ("dftl", dftl, 10.0),
         ("bast", BAST.to_string(), 0.5),
         ("fast", FAST.to_string(), 0.5),
