@@ -30,6 +30,7 @@ use crate::cache::NumberMap;
 use crate::describe;
 use crate::nand::{Nand, Shape};
 use crate::planted::{Bug, planted};
+use std::collections::hash_map::Entry;
 
 const NONE: u32 = u32::MAX;
 
@@ -115,7 +116,10 @@ impl Fast {
             written: Written::new(shape.units_per_sb, shape.logical_sbs),
             halves: [Half::default(), Half::default()],
             filling: 0,
-            place: NumberMap::default(),
+            place: NumberMap::with_capacity_and_hasher(
+                (2 * half_units(shape, f)).min(1 << 20) as usize,
+                Default::default(),
+            ),
             places_of: NumberMap::default(),
             pool: Vec::new(),
             sequential: Vec::new(),
@@ -167,8 +171,11 @@ impl Fast {
         for place in places.drain(..) {
             let half = &self.halves[usize::from(place & HALF != 0)];
             let Some(unit) = half.units.get((place & !HALF) as usize).copied() else { continue };
-            if unit / self.units_per_sb == logical && self.place.get(&unit) == Some(&place) {
-                self.place.remove(&unit);
+            if unit / self.units_per_sb == logical
+                && let Entry::Occupied(newest) = self.place.entry(unit)
+                && *newest.get() == place
+            {
+                newest.remove();
             }
         }
         self.pool.push(places);
