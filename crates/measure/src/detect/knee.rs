@@ -1,1 +1,201 @@
-//! Under way.
+//! The knees of the micro-benchmarks' curves: how large an area still counts
+//! as cheap, how many partitions, which alignment, what an IO costs by its size.
+//!
+//! Source: the columns of Table 3 of paper 001 and the text around it (section
+//! 5.2). The paper read them off plots; the rules here are ours, hold on all of
+//! its rows (see the tests), and each is said where it is applied. "Cheap" is
+//! at most a quarter of what random writes over the whole device cost. Ratios
+//! carry intervals (`drift.rs`); a knee's uncertainty is the range of values
+//! that the intervals of the costs allow.
+//! Granularity: weighted least squares of response = latency + cost * size
+//! (W. E. Deming; P. R. Bevington, "Data reduction and error analysis"), errors
+//! widened by R. T. Birge's ratio (1932) where the line fits worse than the
+//! intervals say.
+//!
+//! Units: bytes, IOs, nanoseconds, microseconds where named so. Limits: a knee
+//! is one of the values measured, so it is known to within one step.
+
+mod line;
+
+pub use super::drift::{Level, Ratio, ratio};
+pub use line::{Estimate, Granularity, granularity};
+
+use serde::{Deserialize, Serialize};
+
+/// Cheap is at most this share of random writes over the whole device.
+pub const CHEAP_SHARE: f64 = 0.25;
+/// Costs up to this many times another still count as the same.
+pub const SAME: f64 = 1.25;
+/// An unaligned IO is penalised from this factor on.
+pub const PENALTY: f64 = 1.1;
+
+/// One point of a curve: the varying parameter's value and the cost there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// TargetSize or IOShift or IOSize in bytes, Partitions, Incr, or Pause in ns.
+    pub value: i64,
+    /// Mean response time there.
+    pub cost: Level,
+}
+
+/// The largest value up to which the cost is cheap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// It.
+    pub value: i64,
+    /// The largest value that is cheap whatever the costs are within their
+    /// intervals; None where even the smallest is not surely cheap.
+    pub at_least: Option<i64>,
+    /// The largest value that can be cheap within the intervals.
+    pub at_most: i64,
+    /// Cost at the knee relative to SW.
+    pub factor: Ratio,
+    /// The largest cost up to the knee relative to SW, as Table 3 prints it.
+    pub worst_factor: Ratio,
+    /// The values that decided: the knee and the first expensive one after it.
+    pub rests_on: Vec<i64>,
+}
+
+/// The points by rising value.
+fn sorted(curve: &[CurvePoint]) -> Vec<CurvePoint> {
+    let mut points = curve.to_vec();
+    points.sort_by_key(|p| p.value);
+    points
+}
+
+/// The last point of the first stretch of points that cost at most `limit`
+/// relative to `base`. Points before the stretch may be expensive (an area of a
+/// few IOs is written in place); one that only may be cheap does not end it.
+fn knee(curve: &[CurvePoint], base: &Level, sw: &Level, limit: f64) -> Option<Knee> {
+    let points = sorted(curve);
+    let shares: Vec<Ratio> = points.iter().map(|p| ratio(&p.cost, base)).collect::<Option<_>>()?;
+    let first = shares.iter().position(|s| s.ratio <= limit)?;
+    let end = (first..shares.len()).find(|&i| shares[i].low > limit).unwrap_or(shares.len());
+    let last = (first..end).rev().find(|&i| shares[i].ratio <= limit)?;
+    let sure = (first..end).take_while(|&i| shares[i].high <= limit).last();
+    let worst = points[first..=last].iter().map(|p| p.cost).max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))?;
+    let rests_on = points[last..].iter().take(2).map(|p| p.value).collect();
+    Some(Knee {
+        value: points[last].value,
+        at_least: sure.map(|i| points[i].value),
+        at_most: points[end - 1].value,
+        factor: ratio(&points[last].cost, sw)?,
+        worst_factor: ratio(&worst, sw)?,
+        rests_on,
+    })
+}
+
+/// The locality area: the largest TargetSize in which a random write costs at
+/// most a quarter of one over the whole device (`rw`). `curve` is RW over
+/// TargetSize. None where no area is cheap. Reaching the curve's largest value
+/// means that it has no knee within it.
+pub fn locality(curve: &[CurvePoint], rw: &Level, sw: &Level) -> Option<Knee> {
+    knee(curve, rw, sw, CHEAP_SHARE)
+}
+
+/// The most concurrent partitions before sequential writes turn into random
+/// ones: the largest number at which they cost at most a quarter of `rw`, or,
+/// where random writes are not that expensive, about as much as `sw`. `curve` is
+/// SW over Partitions.
+pub fn partitions(curve: &[CurvePoint], sw: &Level, rw: &Level) -> Option<Knee> {
+    let dear = ratio(rw, sw)?;
+    if CHEAP_SHARE * dear.ratio >= SAME {
+        knee(curve, rw, sw, CHEAP_SHARE)
+    } else {
+        knee(curve, sw, sw, SAME)
+    }
+}
+
+/// What alignment costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alignment {
+    /// The smallest unit whose multiples are not penalised; None where every
+    /// shift measured is.
+    pub unit_bytes: Option<i64>,
+    /// Cost of the penalised shifts relative to aligned IOs: the largest.
+    pub penalty: Ratio,
+    /// The penalised shifts.
+    pub rests_on: Vec<i64>,
+}
+
+/// The alignment unit from a curve over IOShift and the cost of `aligned` IOs.
+/// None where no shift costs [`PENALTY`] times as much beyond its interval.
+pub fn alignment(curve: &[CurvePoint], aligned: &Level) -> Option<Alignment> {
+    let points = sorted(curve);
+    let mut penalised: Vec<(i64, Ratio)> = Vec::new();
+    for point in points.iter().filter(|p| p.value > 0) {
+        let found = ratio(&point.cost, aligned)?;
+        if found.ratio >= PENALTY && found.low > 1.0 {
+            penalised.push((point.value, found));
+        }
+    }
+    let penalty = penalised.iter().map(|p| p.1).max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+    let fits = |unit: i64| unit > 0 && penalised.iter().all(|(shift, _)| shift % unit != 0);
+    Some(Alignment {
+        unit_bytes: points.iter().map(|p| p.value).find(|&unit| fits(unit)),
+        penalty,
+        rests_on: penalised.iter().map(|p| p.0).collect(),
+    })
+}
+
+/// The pause after which a random write costs as a sequential one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PauseRw {
+    /// The smallest Pause measured from which on it does.
+    pub pause_ns: i64,
+    /// The longest Pause measured at which it does not: the truth lies between.
+    pub above_ns: Option<i64>,
+    /// Cost at `pause_ns` relative to SW.
+    pub factor: Ratio,
+}
+
+/// The smallest Pause from which on RW costs at most [`SAME`] times SW. `curve`
+/// is RW over Pause, `rw` without one. None where no pause does that, or none is
+/// needed.
+pub fn pause_rw(curve: &[CurvePoint], rw: &Level, sw: &Level) -> Option<PauseRw> {
+    if ratio(rw, sw)?.ratio <= SAME {
+        return None;
+    }
+    let points = sorted(curve);
+    let factors: Vec<Ratio> = points.iter().map(|p| ratio(&p.cost, sw)).collect::<Option<_>>()?;
+    let after = factors.iter().rposition(|f| f.ratio > SAME).map_or(0, |i| i + 1);
+    let point = points.get(after)?;
+    let above_ns = after.checked_sub(1).map(|i| points[i].value);
+    Some(PauseRw { pause_ns: point.value, above_ns, factor: factors[after] })
+}
+
+/// What the order of writes costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OrderFactors {
+    /// Incr = -1 relative to SW.
+    pub reverse: Option<Ratio>,
+    /// Incr = 0 relative to SW.
+    pub in_place: Option<Ratio>,
+    /// Gaps of 1 MiB to 8 MiB relative to RW: their geometric mean.
+    pub large_incr: Option<Ratio>,
+}
+
+/// The order factors from SW over Incr; None each where not measured.
+pub fn order_factors(curve: &[CurvePoint], sw: &Level, rw: &Level, io_size_bytes: u64) -> OrderFactors {
+    const MIB: i128 = 1 << 20;
+    let at = |incr: i64| curve.iter().find(|p| p.value == incr).and_then(|p| ratio(&p.cost, sw));
+    let gap = |p: &CurvePoint| i128::from(p.value) * i128::from(io_size_bytes);
+    let large: Vec<Ratio> = curve
+        .iter()
+        .filter(|p| (MIB..=8 * MIB).contains(&gap(p)))
+        .filter_map(|p| ratio(&p.cost, rw))
+        .collect();
+    let geometric = |part: fn(&Ratio) -> f64| {
+        (large.iter().map(|r| part(r).ln()).sum::<f64>() / large.len() as f64).exp()
+    };
+    // The ends are averaged as the ratios are: all share the error of RW.
+    let large_incr = (!large.is_empty()).then(|| Ratio {
+        ratio: geometric(|r| r.ratio),
+        low: geometric(|r| r.low),
+        high: geometric(|r| r.high),
+    });
+    OrderFactors { reverse: at(-1), in_place: at(0), large_incr }
+}
+
+#[cfg(test)]
+mod tests;

@@ -76,10 +76,11 @@ fn straightened(scores: &[f64]) -> Vec<f64> {
     scores.iter().enumerate().map(|(i, s)| s - level - rise * (i as f64 - middle)).collect()
 }
 
-/// The next level of the pyramid: smoothed by 1-2-1, every second value.
-fn halved(values: &[f64]) -> Vec<f64> {
+/// The next level of the pyramid: smoothed by 1-2-1, every `every`th value.
+fn smoothed(values: &[f64], every: usize) -> Vec<f64> {
     let at = |i: usize| values[i.min(values.len() - 1)];
-    (0..values.len() / 2).map(|i| (at(2 * i) + 2.0 * at(2 * i + 1) + at(2 * i + 2)) / 4.0).collect()
+    let value = |i: usize| (at(every * i) + 2.0 * at(every * i + 1) + at(every * i + 2)) / 4.0;
+    (0..values.len() / every).map(value).collect()
 }
 
 /// The significant hills of all levels.
@@ -92,8 +93,10 @@ fn all_hills(scores: &[f64]) -> Vec<Hill> {
         if let Some(r) = autocorrelation(&level, last + last / 2 + 1) {
             found.extend((from..=last).filter_map(|lag| hill(&r, lag, level.len(), step)));
         }
-        level = halved(&level);
-        step *= 2.0;
+        // Once at full resolution, so that periods of a fraction of an IO pile up.
+        let every = if from == COARSE_FROM { 2 } else { 1 };
+        level = smoothed(&level, every);
+        step *= every as f64;
         from = COARSE_FROM;
     }
     found

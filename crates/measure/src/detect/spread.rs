@@ -1,1 +1,150 @@
-//! Under way.
+//! Why repeats of one experiment differ.
+//!
+//! Source: paper 001, section 5.1: each experiment was run three times and the
+//! results were typically within 5 %; a larger spread is a finding. Likely
+//! causes, tried in this order: interference (the first IOs of one repeat are
+//! not like the other repeats: `lingering.rs` with the others as its reads
+//! before, and leaving as many IOs out everywhere at least halves the spread),
+//! drift (three or more repeats, each above, or each below, the one before, and
+//! the intervals of the first and the last apart), else noise (the means differ
+//! by no more than their intervals allow, or for no reason that shows).
+//!
+//! Units: nanoseconds. Limits: a disturbance in the middle of a repeat counts
+//! as noise.
+
+use super::interval::batch_means;
+use super::lingering::lingering;
+use super::series::mean_ns;
+use serde::{Deserialize, Serialize};
+
+/// The likely cause of a spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Something was still going on when this repeat began.
+    Interference {
+        /// Which repeat, from 0.
+        repeat: usize,
+        /// How many of its first IOs are affected.
+        ios: u64,
+    },
+    /// Response times rise or fall from repeat to repeat.
+    Drift {
+        /// They rise.
+        rising: bool,
+    },
+    /// Neither: response times vary more than the repeats are long.
+    Noise,
+}
+
+/// How far repeats are apart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Largest minus smallest mean, over the mean of all.
+    pub spread: f64,
+    /// The repeats' means, in order.
+    pub means_ns: Vec<f64>,
+    /// Why; None where the spread is within the limit.
+    pub cause: Option<Cause>,
+}
+
+/// Compares `repeats`, the running phase of each in order of execution.
+/// `limit` is the spread that is no finding: 0.05. None for fewer than two
+/// repeats, an empty one, or means of 0.
+pub fn spread(repeats: &[&[u64]], period_ios: Option<f64>, limit: f64) -> Option<Spread> {
+    assert!(limit >= 0.0, "a limit is not negative");
+    let means_ns: Vec<f64> = repeats.iter().map(|r| mean_ns(r)).collect();
+    let spread = spread_of(&means_ns)?;
+    if repeats.iter().any(|r| r.is_empty()) {
+        return None;
+    }
+    let cause = (spread > limit).then(|| {
+        interference(repeats, spread)
+            .or_else(|| drifting(repeats, &means_ns, period_ios))
+            .unwrap_or(Cause::Noise)
+    });
+    Some(Spread { spread, means_ns, cause })
+}
+
+/// Largest minus smallest over the mean.
+fn spread_of(means_ns: &[f64]) -> Option<f64> {
+    let centre = super::series::mean(means_ns);
+    if means_ns.len() < 2 || centre <= 0.0 {
+        return None;
+    }
+    let largest = means_ns.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let smallest = means_ns.iter().copied().fold(f64::INFINITY, f64::min);
+    Some((largest - smallest) / centre)
+}
+
+/// The repeat whose first IOs differ, if leaving them out explains the spread.
+fn interference(repeats: &[&[u64]], spread: f64) -> Option<Cause> {
+    (0..repeats.len()).find_map(|repeat| {
+        let others: Vec<u64> = repeats
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != repeat)
+            .flat_map(|(_, r)| r.iter().copied())
+            .collect();
+        let own = repeats[repeat];
+        let found = lingering(&others, own, &vec![0; own.len()]).filter(|l| l.over)?;
+        let left: Vec<f64> =
+            repeats.iter().map(|r| mean_ns(&r[r.len().min(found.affected_ios as usize)..])).collect();
+        let explained = left.iter().all(|m| *m > 0.0) && spread_of(&left)? <= spread / 2.0;
+        explained.then_some(Cause::Interference { repeat, ios: found.affected_ios })
+    })
+}
+
+/// A drift over three or more repeats.
+fn drifting(repeats: &[&[u64]], means_ns: &[f64], period_ios: Option<f64>) -> Option<Cause> {
+    let rising = means_ns.windows(2).all(|w| w[1] > w[0]);
+    let falling = means_ns.windows(2).all(|w| w[1] < w[0]);
+    if means_ns.len() < 3 || !(rising || falling) {
+        return None;
+    }
+    let first = batch_means(repeats.first()?, period_ios, 0.95)?;
+    let last = batch_means(repeats.last()?, period_ios, 0.95)?;
+    let apart = first.high_ns < last.low_ns || last.high_ns < first.low_ns;
+    apart.then_some(Cause::Drift { rising })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic::{Series, generate};
+    use super::*;
+
+    fn repeats(levels: [f64; 3], noise: f64) -> Vec<Vec<u64>> {
+        let run = |(i, cheap_ns): (usize, f64)| {
+            generate(&Series { ios: 1024, cheap_ns, noise, seed: i as u64 + 40, ..Series::default() })
+        };
+        levels.into_iter().enumerate().map(run).collect()
+    }
+
+    fn cause(repeats: &[Vec<u64>]) -> Option<Cause> {
+        let slices: Vec<&[u64]> = repeats.iter().map(Vec::as_slice).collect();
+        spread(&slices, None, 0.05).expect("three repeats").cause
+    }
+
+    #[test]
+    fn each_cause_is_told_from_the_others() {
+        assert_eq!(cause(&repeats([1e6, 1.01e6, 1e6], 0.1)), None);
+        assert_eq!(cause(&repeats([1e6, 1.1e6, 1.2e6], 0.1)), Some(Cause::Drift { rising: true }));
+        assert_eq!(cause(&repeats([1.2e6, 1.1e6, 1e6], 0.1)), Some(Cause::Drift { rising: false }));
+        assert_eq!(cause(&repeats([1e6, 1.2e6, 1.1e6], 0.1)), Some(Cause::Noise));
+        let mut disturbed = repeats([1e6; 3], 0.1);
+        disturbed[1][..100].iter_mut().for_each(|v| *v *= 4);
+        let Some(Cause::Interference { repeat: 1, ios }) = cause(&disturbed) else {
+            panic!("no interference: {:?}", cause(&disturbed));
+        };
+        assert!((95..=105).contains(&ios), "{ios}");
+    }
+
+    #[test]
+    fn too_little_to_compare_is_none() {
+        assert_eq!(spread(&[], None, 0.05), None);
+        assert_eq!(spread(&[&[5, 5]], None, 0.05), None);
+        assert_eq!(spread(&[&[5, 5], &[]], None, 0.05), None);
+        assert_eq!(spread(&[&[0, 0], &[0]], None, 0.05), None);
+        assert_eq!(spread(&[&[5], &[5]], None, 0.05).map(|s| s.cause), Some(None));
+    }
+}
