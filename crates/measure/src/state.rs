@@ -105,7 +105,7 @@ pub fn streams(state: State, geometry: Geometry, seed: u64, flash_block: Bytes) 
 }
 
 /// Keeps nothing.
-struct Forget;
+pub(crate) struct Forget;
 
 impl Recorder for Forget {
     fn fresh(&self) -> Chunk {

@@ -82,6 +82,10 @@ pub struct PlanOptionArgs {
     /// [default: quick; standard on a simulated device]
     #[arg(long, value_enum)]
     pub preset: Option<PresetArg>,
+    /// Where the lengths of runs, the pause between them and the plan come
+    /// from: auto finds them on the device, fixed takes the preset's
+    #[arg(long, value_enum, default_value_t = MethodArg::Auto)]
+    pub method: MethodArg,
     /// Only these micro-benchmarks, separated by commas: granularity,
     /// alignment, locality, partitioning, order, parallelism, mix, pause, bursts
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -103,7 +107,7 @@ pub struct PlanOptionArgs {
     /// How often each experiment is repeated
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
-    /// Idle time between runs
+    /// Idle time between runs [default: found by the automatic method]
     #[arg(long, value_name = "TIME")]
     pub pause_between: Option<Nanos>,
     /// The seed of all random choices; drawn and printed where none is given
@@ -123,6 +127,15 @@ pub enum PresetArg {
     Standard,
     /// More values
     Full,
+}
+
+/// `--method`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MethodArg {
+    /// Found on the device
+    Auto,
+    /// The preset's, which are the paper's
+    Fixed,
 }
 
 /// `--state`

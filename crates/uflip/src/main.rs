@@ -6,6 +6,7 @@
 mod args;
 mod command;
 mod describe;
+mod interference;
 mod interrupt;
 mod progress;
 mod target;

@@ -17,7 +17,7 @@ const MIB: u64 = 1 << 20;
 
 /// How much of the device is given away.
 #[derive(Clone, Debug)]
-pub(super) struct Spaces {
+pub(crate) struct Spaces {
     capacity: u64,
     sector: u64,
     /// Where the next distinct space may begin.
@@ -27,7 +27,7 @@ pub(super) struct Spaces {
 }
 
 impl Spaces {
-    pub(super) fn new(geometry: Geometry) -> Spaces {
+    pub(crate) fn new(geometry: Geometry) -> Spaces {
         Spaces { capacity: geometry.capacity.0, sector: geometry.sector.0.max(1), next: 0, round: 0 }
     }
 
@@ -37,7 +37,7 @@ impl Spaces {
     }
 
     /// After a reset: every space is free again.
-    pub(super) fn start_again(&mut self) {
+    pub(crate) fn start_again(&mut self) {
         self.next = 0;
     }
 
@@ -65,7 +65,7 @@ impl Spaces {
     /// `pattern` with TargetOffset and TargetSize of all its basic patterns, for
     /// a run of `io_count` IOs a stream; `None` where no distinct space of its
     /// size is left.
-    pub(super) fn place(&mut self, pattern: &Pattern, io_count: u64) -> Option<Pattern> {
+    pub(crate) fn place(&mut self, pattern: &Pattern, io_count: u64) -> Option<Pattern> {
         let mut pattern = pattern.clone();
         let (per_pattern, streams) = match &pattern {
             Pattern::Mix { ratio, .. } => {

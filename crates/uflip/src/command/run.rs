@@ -2,7 +2,9 @@
 //! refused before anything is made, and everything that is made is announced
 //! before anything is measured.
 
-use crate::args::RunArgs;
+mod auto;
+
+use crate::args::{MethodArg, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
 use crate::command::{fresh_seed, show};
 use crate::describe;
@@ -15,9 +17,12 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
-use uflip_device::{Bytes, EngineOptions, Nanos, measure_overhead, scratch};
+use uflip_device::{
+    Bytes, Device, DeviceError, EngineOptions, Nanos, RunEnd, Stop, measure_overhead, scratch,
+};
+use uflip_measure::auto::{AutoOptions, first_plan};
 use uflip_measure::run::Sink;
-use uflip_measure::{Budget, Control, Plan, Preset, Progress, execute, make_plan, state};
+use uflip_measure::{Budget, Control, Plan, Preset, Progress, ResetRequest, execute, make_plan, state};
 use uflip_results::{Durability, Manifest, Store};
 
 /// The part of the manifest that `--resume` goes by.
@@ -31,6 +36,9 @@ struct RunOptions {
     budget_ns: Option<Nanos>,
     /// The target is a scratch file of ours, removed when all is done.
     remove_scratch: bool,
+    /// What the automatic method was asked for; None where lengths are fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    auto: Option<AutoOptions>,
 }
 
 /// Everything ready to be executed.
@@ -49,7 +57,10 @@ struct Session {
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
     interrupt::listen()?;
     let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
-    let finished = measure(&mut session);
+    let finished = match session.options.auto.clone() {
+        Some(options) => auto::measure(&mut session, &options),
+        None => measure(&mut session),
+    };
     let Session { dir, store, options, opened, .. } = session;
     let kept = store.len();
     drop((store, opened));
@@ -88,12 +99,25 @@ fn begin(args: &RunArgs) -> anyhow::Result<Session> {
         // Making the file has a quarter of the time; a slow disk gets a smaller one.
         let for_scratch = budget.map(|b| Duration::from(Nanos(b.0 / 4)));
         let opened = open(&name, &plan, args, engine, for_scratch)?;
-        let plan = make_plan(&planned, opened.device.geometry()).map_err(usage)?;
+        let geometry = opened.device.geometry();
+        let auto = (args.plan.method == MethodArg::Auto).then(|| AutoOptions {
+            plan: planned.clone(),
+            geometry,
+            virtual_time: opened.device.is_virtual(),
+            budget,
+            pause_between: args.plan.pause_between,
+        });
+        // By the automatic method the plan grows as it is found.
+        let plan = match &auto {
+            Some(auto) => first_plan(auto),
+            None => make_plan(&planned, geometry).map_err(usage)?,
+        };
         let options = RunOptions {
             target: name.clone(),
             engine,
             budget_ns: budget,
             remove_scratch: args.target.is_none() && !args.keep_scratch,
+            auto,
         };
         let manifest = manifest(seed, &opened, &options)?;
         let store = Store::create(&dir, &manifest, &serde_json::to_value(&plan)?)?;
@@ -124,9 +148,14 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
     store.notes().iter().for_each(|note| eprintln!("note: {note}"));
     let mut options = options;
     options.budget_ns = args.budget.or(options.budget_ns);
+    let preview = options.auto.as_ref().map(|auto| make_plan(&auto.plan, auto.geometry)).transpose()?;
     let opened = target::open(
         &options.target,
-        if writes(&plan) { Access::Write(&args.consent.erase_device) } else { Access::Read },
+        if writes(preview.as_ref().unwrap_or(&plan)) {
+            Access::Write(&args.consent.erase_device)
+        } else {
+            Access::Read
+        },
         options.engine,
         plan.geometry.capacity,
         None,
@@ -232,14 +261,7 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
         Progress::Pausing { .. } => {}
     };
     let control = Control { stop: &STOP, budget: options.budget_ns.map(|total| Budget { total }), unix_now };
-    let finished = execute(
-        plan,
-        &mut *opened.device,
-        store,
-        &mut |request, device, stop| state::enforce(request.state, request.seed, device, stop),
-        control,
-        &mut progress,
-    );
+    let finished = execute(plan, &mut *opened.device, store, &mut enforce, control, &mut progress);
     display.close();
     let finished = finished?;
     store.sync()?;
@@ -247,6 +269,22 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
         eprintln!("{} runs were cut short to stay within the time", finished.cut_short);
     }
     Ok(finished.stopped)
+}
+
+/// Brings the device to a state.
+fn enforce(request: ResetRequest, device: &mut dyn Device, stop: &Stop) -> Result<RunEnd, DeviceError> {
+    state::enforce(request.state, request.seed, device, stop)
+}
+
+/// What the plan comes to, in a line or two.
+fn summary_of(plan: &Plan, name: &str) -> String {
+    let (summary, capacity) = (plan.summary(), plan.geometry.capacity);
+    let bytes = Bytes(summary.write_bytes.0 + summary.reset_bytes.0);
+    if bytes == Bytes(0) {
+        return format!("{} runs in all; nothing is written", summary.runs);
+    }
+    let range = target::written_range(plan);
+    format!("{} runs in all; {}", summary.runs, target::will_be_written(&range, bytes, capacity, name))
 }
 
 /// Says what is about to happen, before it does.
