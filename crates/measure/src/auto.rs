@@ -20,6 +20,7 @@ pub mod limits;
 pub mod long_run;
 mod pause_test;
 mod probe;
+mod transient;
 
 use crate::detect::steady::SteadyRule;
 use crate::micro::Skipped;
@@ -292,6 +293,7 @@ impl Script<'_> {
             runs,
             ios: series.len() as u64,
             start_up: settled.start_up,
+            transient_ios: settled.transient_ios,
             period: settled.period,
             io_ignore: settled.counts.ignore,
             io_count: settled.counts.count,
@@ -507,6 +509,3 @@ fn describe_pause(pause: &PauseFound) -> String {
     let what = if what.is_empty() { "not tested".to_string() } else { what.join("; ") };
     format!("pause between runs {}: {what}", pause.between_runs)
 }
-
-#[cfg(test)]
-mod tests;

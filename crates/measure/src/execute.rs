@@ -154,7 +154,8 @@ pub fn execute(
     execute_steps(plan, 0..plan.steps.len(), device, sink, resetter, control, progress)
 }
 
-/// The same for some of the plan's steps only, as if it had no others.
+/// The same for some of the plan's steps only. A pause among them is made even
+/// where it comes first, unless it is the plan's first step.
 ///
 /// # Errors
 /// As [`execute`].
@@ -174,7 +175,8 @@ pub fn execute_steps(
     let mut walk = Walk { device, sink, control, progress, started, of, finished: Finished::default() };
     let mut index = 0;
     let mut pause = Nanos::ZERO;
-    let mut acted = false;
+    // Earlier steps were done before, perhaps a moment ago.
+    let mut acted = steps.start > 0;
     for (number, step) in within.iter().enumerate().skip(steps.start) {
         match step {
             Step::Pause { nanos } => pause = (*nanos).max(pause),

@@ -143,6 +143,8 @@ pub enum MethodArg {
 pub enum StateArg {
     /// Random IOs of random size over the whole device
     Random,
+    /// As random, but every sector is written once
+    Complete,
     /// The whole device in order
     Sequential,
     /// As it is

@@ -79,6 +79,9 @@ impl Display {
 
     /// A run that took `elapsed` is stored.
     pub fn finished(&mut self, spec: &RunSpec, stats: &RunStats, elapsed: Nanos) {
+        if self.total == 0 {
+            return;
+        }
         self.measured += 1;
         let left = self.time_left();
         let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
@@ -127,7 +130,7 @@ impl Display {
             return String::new();
         }
         let spent = self.began.elapsed();
-        let even = spent.mul_f64((self.total - self.measured) as f64 / self.measured as f64);
+        let even = spent.mul_f64(self.total.saturating_sub(self.measured) as f64 / self.measured as f64);
         let left = self.budget.map_or(even, |b| even.min(b.saturating_sub(spent)));
         format!("about {} left", round_time(left))
     }

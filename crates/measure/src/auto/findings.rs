@@ -71,6 +71,8 @@ pub struct BaselineFound {
     pub ios: u64,
     /// The start-up phase; None where there is none.
     pub start_up: Option<StartUp>,
+    /// IOs at its start that pay for what was before; None where there are none.
+    pub transient_ios: Option<u64>,
     /// The period; None where nothing oscillates.
     pub period: Option<Period>,
     /// IOIgnore of the plan's runs.
@@ -103,8 +105,9 @@ pub struct PauseFound {
 pub struct PauseTest {
     /// The batch: `RW`, `16 x SW`.
     pub batch: String,
-    /// The reads before it.
-    pub run_before: u32,
+    /// Reads before it, each after a rest, until they take no less time; the
+    /// last one is what the reads after are compared with.
+    pub runs_before: Vec<u32>,
     /// The batch.
     pub run_batch: u32,
     /// The reads after it: parts that follow each other without a pause.

@@ -1,7 +1,8 @@
 //! From a long baseline's response times to IOIgnore and IOCount.
 //!
 //! Method: the start-up phase and the period by the detectors; IOIgnore is the
-//! start-up and a tenth more, as its end is known no better; then the stop rule
+//! start-up and a tenth more, as its end is known no better, and at least what
+//! the run before left behind (`transient.rs`); then the stop rule
 //! ([`enough()`]) is followed through the running phase as if it grew, which gives
 //! the length a run needs. A run of that length must also agree with the whole
 //! long one within the same width: what happens rarely and has no period would
@@ -11,6 +12,7 @@
 //! Units: IOs, nanoseconds. Source: paper 001, section 4.2 (IOIgnore, IOCount; an
 //! automatic IOCount is its future work); the detectors' files for theirs.
 
+use super::transient::transient;
 use crate::detect::enough::{Reason, StopRule, enough};
 use crate::detect::interval::{MeanInterval, batch_means};
 use crate::detect::period::{Period, period};
@@ -27,6 +29,8 @@ const GROWTH: f64 = 1.5;
 pub struct Settled {
     /// The start-up phase, if there is one.
     pub start_up: Option<StartUp>,
+    /// IOs at its start that pay for what was before; None where there are none.
+    pub transient_ios: Option<u64>,
     /// The period, if the running phase oscillates.
     pub period: Option<Period>,
     /// IOCount and IOIgnore.
@@ -42,7 +46,9 @@ pub struct Settled {
 /// What `response_ns`, a long baseline in the order of submission, tells.
 pub fn settle(response_ns: &[u64], rule: &StopRule) -> Settled {
     let start_up = start_up(response_ns);
-    let ignore = start_up.map_or(0, |s| (s.ios as f64 * MARGIN).ceil() as usize).min(response_ns.len() / 2);
+    let transient = transient(response_ns);
+    let started = start_up.map_or(0, |s| (s.ios as f64 * MARGIN).ceil() as usize);
+    let ignore = started.max(transient).min(response_ns.len() / 2);
     let running = &response_ns[ignore..];
     let period = period(running);
     let period_ios = period.map(|p| p.ios);
@@ -68,7 +74,8 @@ pub fn settle(response_ns: &[u64], rule: &StopRule) -> Settled {
     }
     let counts = Counts { count: (ignore + n.max(1)) as u64, ignore: ignore as u64 };
     let interval = batch_means(running, period_ios, rule.level);
-    Settled { start_up, period, counts, interval, reason, more_ios }
+    let transient_ios = (transient > 0).then_some(transient as u64);
+    Settled { start_up, transient_ios, period, counts, interval, reason, more_ios }
 }
 
 /// Whether the mean of the first IOs is that of all, within the width asked for.

@@ -1,6 +1,8 @@
 //! How long a device must be left alone between two runs.
 //!
-//! Method: sequential reads, at once a batch of writes as long as a long
+//! Method: sequential reads after a rest, again until they take no less time than
+//! the time before (a device may be busy for long after its state was enforced);
+//! at once a batch of writes as long as a long
 //! baseline's first part, at once sequential reads until the response times are
 //! back to normal (`detect/lingering.rs`); the reads after are extended, twice as
 //! long each time, until what lingers is over or a cap is hit. The pause is
@@ -20,6 +22,11 @@ use uflip_device::Nanos;
 
 /// Processes of the parallel batch: Table 1's highest degree.
 const DEGREE: u32 = 16;
+
+/// Reads are rested where they take at least this share of the time before.
+const RESTED: f64 = 0.95;
+/// Rests, at most.
+const RESTS: usize = 6;
 
 impl Script<'_> {
     /// Tests what lingers after the kinds of writes that may be done, and
@@ -65,14 +72,13 @@ impl Script<'_> {
         let label = if degree > 1 { format!("{degree} x {baseline}") } else { baseline.to_string() };
         let sr = self.basic(Baseline::Sr);
         let mut count_after = self.limits.reads;
-        let before = self.run(Role::PauseTest, 0, "SR", sr.clone(), self.limits.reads)?;
+        let runs_before = self.rested_reads()?;
         let batch = self.run(Role::PauseTest, 1, baseline.name(), batch, count)?;
         let after = self.run(Role::PauseTest, 2, "SR", sr.clone(), count_after)?;
-        let (run_before, run_batch) = (before.id, batch.id);
+        let run_batch = batch.id;
         let mut runs_after = vec![after.id];
-        let rest = Step::Pause { nanos: self.limits.rest };
-        self.perform(vec![rest, Step::Run(before), Step::Run(batch), Step::Run(after)])?;
-        let before_ns = self.responses(&[run_before])?;
+        self.perform(vec![Step::Run(batch), Step::Run(after)])?;
+        let before_ns = self.responses(&runs_before[runs_before.len() - 1..])?;
         let found = loop {
             let after_ns = self.responses(&runs_after)?;
             let found = lingers(&before_ns, &after_ns);
@@ -87,7 +93,26 @@ impl Script<'_> {
             runs_after.push(spec.id);
             self.perform(vec![Step::Run(spec)])?;
         };
-        Ok(Some(PauseTest { batch: label, run_before, run_batch, runs_after, found }))
+        Ok(Some(PauseTest { batch: label, runs_before, run_batch, runs_after, found }))
+    }
+
+    /// Sequential reads after a rest, again and again until they take no less
+    /// time than before.
+    fn rested_reads(&mut self) -> Result<Vec<u32>, AutoError> {
+        let (mut runs, mut last) = (Vec::new(), f64::INFINITY);
+        loop {
+            let sr = self.basic(Baseline::Sr);
+            let spec = self.run(Role::PauseTest, 0, "SR", sr, self.limits.reads)?;
+            runs.push(spec.id);
+            let rest = Step::Pause { nanos: self.limits.rest };
+            self.perform(vec![rest, Step::Run(spec)])?;
+            let reads = self.responses(&runs[runs.len() - 1..])?;
+            let total = reads.iter().map(|v| *v as f64).sum::<f64>() / reads.len().max(1) as f64;
+            if total >= RESTED * last || runs.len() >= RESTS {
+                return Ok(runs);
+            }
+            last = total;
+        }
     }
 }
 

@@ -41,6 +41,7 @@ pub fn plan_options(
     if let Some(state) = args.state {
         options.state = match state {
             StateArg::Random => State::Random,
+            StateArg::Complete => State::Complete,
             StateArg::Sequential => State::Sequential,
             StateArg::None => State::None,
         };

@@ -9,13 +9,15 @@ use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
 use crate::command::{fresh_seed, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
-use crate::progress::Display;
+use crate::progress::{Display, round_time};
 use crate::target::{self, Access, Opened, SCRATCH};
 use crate::usage;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::{
     Bytes, Device, DeviceError, EngineOptions, Nanos, RunEnd, Stop, measure_overhead, scratch,
@@ -271,9 +273,34 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
     Ok(finished.stopped)
 }
 
-/// Brings the device to a state.
+/// How often a word is said of a state's progress.
+const STATE_NEWS: Duration = Duration::from_secs(5);
+
+/// Brings the device to a state; says every few seconds how far it is.
 fn enforce(request: ResetRequest, device: &mut dyn Device, stop: &Stop) -> Result<RunEnd, DeviceError> {
-    state::enforce(request.state, request.seed, device, stop)
+    let submitted = Arc::new(AtomicU64::new(0));
+    let total = device.geometry().capacity;
+    let (done, over) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let counter = submitted.clone();
+        scope.spawn(move || {
+            let began = Instant::now();
+            while over.recv_timeout(STATE_NEWS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let written = counter.load(Ordering::Relaxed).min(total.0);
+                let left = began.elapsed().mul_f64((total.0 - written) as f64 / written.max(1) as f64);
+                let percent = written * 100 / total.0.max(1);
+                let (left, written) = (round_time(left), Bytes(written));
+                eprintln!(
+                    "  state {}: {written} of {total} written ({percent} %), about {left} left",
+                    request.state
+                );
+            }
+        });
+        let end = state::enforce_counted(request.state, request.seed, device, stop, &submitted);
+        // Ends the thread; it cannot have ended by itself.
+        drop(done);
+        end
+    })
 }
 
 /// What the plan comes to, in a line or two.
