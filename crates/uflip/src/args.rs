@@ -97,8 +97,8 @@ pub struct PlanOptionArgs {
     /// granularity=4K,64K,1M (may be given several times)
     #[arg(long, value_name = "NAME=V,V")]
     pub values: Vec<String>,
-    /// The state the device is brought into first [default: as it is; random
-    /// for full and on a simulated device]
+    /// The state the device is brought into first [default: as it is; complete
+    /// for full and on a simulated device, random there by the fixed method]
     #[arg(long, value_enum)]
     pub state: Option<StateArg>,
     /// IOSize of everything but granularity

@@ -84,7 +84,8 @@ mod tests {
     #[test]
     fn only_what_others_did_counts() {
         let second = Nanos::from_secs(1);
-        let judge = |ios, stall| compare(3, 1000, second, &sample(500, 10), &sample(500 + ios, 10 + stall));
+        let judge =
+            |ios: u64, stall: u64| compare(3, 1000, second, &sample(500, 10), &sample(500 + ios, 10 + stall));
         assert_eq!(judge(1000, 0), None);
         assert_eq!(judge(1040, 200), None);
         assert_eq!(judge(1060, 0).unwrap().other_ios, Some(60));

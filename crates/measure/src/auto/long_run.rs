@@ -95,16 +95,18 @@ mod tests {
     fn a_start_up_is_ignored_and_periods_are_covered() {
         let series = Series {
             ios: 6000,
-            start_up_ios: 125,
+            start_up_ios: Some(125),
+            duty: 0.3,
             period_ios: Some(30.0),
-            noise: 0.03,
+            jitter: 0.1,
+            noise: 0.05,
             seed: 5,
             ..Series::default()
         };
         let found = settle(&generate(&series), &StopRule::default());
         let start_up = found.start_up.expect("a start-up");
-        assert!((115..=135).contains(&start_up.ios), "{start_up:?}");
-        assert!((start_up.ios + 5..150).contains(&found.counts.ignore), "{:?}", found.counts);
+        assert!((115..=160).contains(&start_up.ios), "{start_up:?}");
+        assert!((start_up.ios + 5..180).contains(&found.counts.ignore), "{:?}", found.counts);
         assert!(found.counts.count - found.counts.ignore >= 20 * 30, "{:?}", found.counts);
         assert_eq!((found.reason, found.more_ios), (Reason::PreciseEnough, 0));
     }

@@ -97,7 +97,8 @@ fn begin(args: &RunArgs) -> anyhow::Result<Session> {
     let dir = args.output.clone().unwrap_or_else(target::new_output);
     let made_here = claim_folder(&dir)?;
     let session = (|| {
-        let budget = args.budget.or((planned.preset == Preset::Quick).then_some(QUICK_BUDGET));
+        let quick = planned.preset == Preset::Quick && !place.virtual_time;
+        let budget = args.budget.or(quick.then_some(QUICK_BUDGET));
         // Making the file has a quarter of the time; a slow disk gets a smaller one.
         let for_scratch = budget.map(|b| Duration::from(Nanos(b.0 / 4)));
         let opened = open(&name, &plan, args, engine, for_scratch)?;

@@ -85,8 +85,10 @@ fn the_kingston_dti_has_no_start_up_and_nothing_lingers() {
 #[test]
 fn found_lengths_need_fewer_ios_than_the_papers() {
     let folder = tempfile::tempdir().unwrap();
-    let fixed: Value =
-        serde_json::from_str(&expect(folder.path(), 0, &["plan", "sim:mtron", "--json"]).0).unwrap();
+    let fixed: Value = serde_json::from_str(
+        &expect(folder.path(), 0, &["plan", "sim:mtron", "--json", "--method", "fixed"]).0,
+    )
+    .unwrap();
     expect(folder.path(), 0, &["run", "sim:mtron", "-o", "o", "--seed", "1"]);
     let auto = read(&folder.path().join("o/plan.json"));
     assert!(planned_ios(&auto) < planned_ios(&fixed), "{} {}", planned_ios(&auto), planned_ios(&fixed));
@@ -95,9 +97,9 @@ fn found_lengths_need_fewer_ios_than_the_papers() {
 #[test]
 fn fixed_lengths_are_those_of_the_plan_command() {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["--seed", "5", "--only", "order", "--preset", "quick"];
+    let args = ["--seed", "5", "--only", "order", "--preset", "quick", "--method", "fixed"];
     let (planned, _) = expect(folder.path(), 0, &[&["plan", "sim:mtron", "--json"][..], &args].concat());
-    let run = ["run", "sim:mtron", "-o", "o", "--method", "fixed"];
+    let run = ["run", "sim:mtron", "-o", "o"];
     expect(folder.path(), 0, &[&run[..], &args].concat());
     let stored = std::fs::read_to_string(folder.path().join("o/plan.json")).unwrap();
     assert_eq!(planned, stored);
