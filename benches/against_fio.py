@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """fio as the second witness: the same pattern with fio and with uflip in turn.
 
-    benches/against_fio.py [--rounds N] [--ios N] [--small] [--uflip PATH]
+    benches/against_fio.py [--rounds N] [--ios N] [--cases null,memory,…] [--small] [--uflip PATH]
 
 Prints, per case, medians over the rounds of both programs and the median of the
 rounds' ratios:
@@ -127,6 +127,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ios", type=int, default=5_000_000)
     parser.add_argument("--path-ios", type=int, default=100_000)
+    parser.add_argument("--cases", default="null,memory,loop,scratch", help="which of null,memory,loop,scratch")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--uflip", default=os.path.join(os.path.dirname(__file__), "../target/release/uflip"))
     o = parser.parse_args()
@@ -140,11 +141,15 @@ def main():
           "against", subprocess.run([o.uflip, "--version"], capture_output=True, text=True).stdout.strip(),
           "on", os.uname().release)
     size = (16 << 20) if o.small else (256 << 20)
-    null_case(o)
-    if os.path.isdir("/dev/shm"):
+    if "null" in o.cases:
+        null_case(o)
+    if "memory" in o.cases and os.path.isdir("/dev/shm"):
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             path_case(o, "file in memory", scratch(o, folder, size), size, o.path_ios)
-    loop_case(o, size)
+    if "loop" in o.cases:
+        loop_case(o, size)
+    if "scratch" not in o.cases:
+        return
     with tempfile.TemporaryDirectory(dir=".") as folder:
         path_case(o, "scratch file on this disk", scratch(o, os.path.abspath(folder), size), size,
                   max(o.path_ios // 10, 100))

@@ -12,6 +12,7 @@ pub mod engine;
 pub mod identity;
 pub mod io;
 pub mod null;
+pub mod process;
 pub mod real;
 pub mod rng;
 pub mod safety;

@@ -80,13 +80,15 @@ impl From<Nanos> for std::time::Duration {
 }
 
 impl fmt::Display for Nanos {
-    /// The largest unit that keeps the figure at or above 1, four significant
-    /// digits at most: `350 ns`, `12.35 us`, `1.5 ms`, `2.5 s`, `17 h`.
+    /// The largest unit that keeps the figure at or above 1 (2 for minutes and
+    /// hours), four significant digits at most: `350 ns`, `12.35 us`, `1.5 ms`,
+    /// `100 s`, `17 h`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(&str, f64); 6] =
-            [("h", 3.6e12), ("m", 6e10), ("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
+            [("h", 3.6e12), ("min", 6e10), ("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
         let value = self.0 as f64;
-        let (name, scale) = UNITS.iter().find(|(_, scale)| value >= *scale).unwrap_or(&UNITS[5]);
+        let least = |scale: f64| if scale > 1e9 { 2.0 * scale } else { scale };
+        let (name, scale) = UNITS.iter().find(|(_, scale)| value >= least(*scale)).unwrap_or(&UNITS[5]);
         f.pad(&format!("{} {name}", trim_number(value / scale)))
     }
 }
@@ -237,6 +239,8 @@ mod tests {
         assert_eq!(Nanos(350).to_string(), "350 ns");
         assert_eq!(Nanos(12_345).to_string(), "12.35 us");
         assert_eq!(Nanos(1_500_000).to_string(), "1.5 ms");
+        assert_eq!(Nanos::from_secs(100).to_string(), "100 s");
+        assert_eq!(Nanos::from_secs(150).to_string(), "2.5 min");
         assert_eq!(Bytes(32768).to_string(), "32K");
         assert_eq!(Bytes(3 << 19).to_string(), "1.5M");
         assert_eq!(Bytes(0).to_string(), "0B");

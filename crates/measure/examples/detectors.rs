@@ -1,207 +1,79 @@
 //! Prints how often the detectors are right on random series whose truth is
-//! known: hit, miss and false-alarm rates, errors, coverage.
+//! known: hit, miss and false-alarm rates, errors, coverage, and times.
 //!
 //! `cargo run --release -p uflip-measure --example detectors [N] [SEED]`
 
-use uflip_device::rng::{Rng, derive_seed};
-use uflip_measure::detect::synthetic::{Series, generate, running_mean_ns};
-use uflip_measure::detect::{interval, period, startup};
+use std::hint::black_box;
+use std::time::Instant;
+use uflip_measure::detect::enough::StopRule;
+use uflip_measure::detect::synthetic::{Series, generate};
+use uflip_measure::detect::{interval, lingering, period, proof, startup};
 
-fn log_uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
-    low * (high / low).powf(rng.unit())
+fn line(name: &str, part: u64, all: u64, note: &str) {
+    println!("{name:<46}{:>7.1} % of {all:>5}  {note}", 100.0 * part as f64 / all.max(1) as f64);
 }
 
-/// A random running phase with a period, without a start-up.
-fn oscillating(rng: &mut Rng) -> Series {
-    let cheap_ns = log_uniform(rng, 50e3, 3e6);
-    let period = log_uniform(rng, 4.0, 300.0).round();
-    Series {
-        ios: log_uniform(rng, (period * 12.0).max(512.0), 20_000.0) as usize,
-        cheap_ns,
-        start_up_ns: cheap_ns,
-        expensive_ns: cheap_ns * log_uniform(rng, 3.0, 100.0),
-        duty: log_uniform(rng, 0.005, 0.5),
-        period_ios: Some(period),
-        jitter: if rng.below(2) == 0 { 0.0 } else { 0.12 * rng.unit() },
-        phase: if rng.below(2) == 0 { 0.0 } else { rng.unit() },
-        noise: log_uniform(rng, 0.01, 0.4),
-        correlation: if rng.below(4) == 0 { 0.8 * rng.unit() } else { 0.0 },
-        outliers: if rng.below(2) == 0 { 0.0 } else { 0.003 * rng.unit() },
-        drift: if rng.below(3) == 0 { log_uniform(rng, 0.7, 1.4) } else { 1.0 },
-        seed: rng.next_u64(),
-        ..Series::default()
-    }
+fn phases(n: u64, seed: u64) {
+    let s = proof::start_ups(n, seed);
+    line("start-up within a factor of two", s.hit, s.with, "target 95 %");
+    line("start-up missed", s.missed, s.with, "");
+    line("start-up off by more", s.off, s.with, "");
+    line("false start-up, oscillating series", s.oscillating_alarms, s.oscillating, "target below 5 %");
+    line("false start-up, no period", s.aperiodic_alarms, s.aperiodic, "target below 5 %");
+    let p = proof::periods(n, seed);
+    line("period within 10 %", p.hit, p.with, &format!("target 90 %; mean error {:.2} %", 100.0 * p.error));
+    line("period missed", p.missed, p.with, "");
+    line("period off by more", p.off, p.with, "");
+    line("false period", p.alarms, p.without, "target below 5 %");
+    let l = proof::lingerings(n, seed);
+    line("lingering within a factor of two", l.hit, l.with, "");
+    line("lingering missed", l.missed, l.with, "");
+    line("lingering too short for the pause", l.short, l.with, "");
+    line("lingering too long", l.long, l.with, "");
+    line("false lingering", l.alarms, l.without, "");
 }
 
-/// A random running phase without a period: constant, noise or random spikes.
-fn aperiodic(rng: &mut Rng) -> Series {
-    let mut series =
-        Series { period_ios: None, ios: log_uniform(rng, 200.0, 20_000.0) as usize, ..oscillating(rng) };
-    if rng.below(2) == 0 {
-        series.duty = 0.0;
+fn means(n: u64, seed: u64) {
+    println!("\n95 % interval of the mean holds the truth (target 90 to 99 %)");
+    for c in proof::coverage(n, seed, &[1024, 5120]) {
+        let name = format!("{}, {} IOs", c.kind, c.ios);
+        line(&name, c.held, c.tried, &format!("half-width {:>4.1} %, {:?}", 100.0 * c.half_width, c.method));
     }
-    if rng.below(3) == 0 {
-        series.correlation = 0.95 * rng.unit();
-    }
-    series
-}
-
-/// The same with a start-up of at least two periods (or of ten mean gaps between
-/// expensive IOs at random) that changes the mean by at least 30 %.
-fn with_start_up(rng: &mut Rng, mut series: Series) -> Series {
-    let natural = match series.period_ios {
-        Some(period) => 2.0 * period,
-        None if series.duty > 0.0 => 10.0 / series.duty,
-        None => 8.0,
-    };
-    let least = natural.max(20.0);
-    series.ios = series.ios.max((least * 10.0) as usize);
-    let most = (series.ios as f64 / 6.0).clamp(least * 1.01, 2000f64.max(least * 1.01));
-    series.start_up_ios = Some(log_uniform(rng, least, most) as usize);
-    series.start_up_ns = series.cheap_ns;
-    series.expensive_ns = series.expensive_ns.max(series.cheap_ns * (1.0 + 0.3 / duty(&series)));
-    if series.duty == 0.0 {
-        series.start_up_ns = series.cheap_ns * log_uniform(rng, 0.05, 0.6);
-    }
-    if rng.below(5) == 0 {
-        // Warming up instead.
-        series.start_up_ns = series.expensive_ns.max(series.cheap_ns * 3.0) * 1.5;
-    }
-    series
-}
-
-/// The share of expensive IOs, at least one in a period.
-fn duty(series: &Series) -> f64 {
-    series.period_ios.map_or(series.duty.max(1e-3), |p| (series.duty * p).round().max(1.0) / p)
-}
-
-struct Tally {
-    name: &'static str,
-    tried: u32,
-    good: u32,
-    note: String,
-}
-
-impl Tally {
-    fn new(name: &'static str) -> Tally {
-        Tally { name, tried: 0, good: 0, note: String::new() }
-    }
-    fn add(&mut self, good: bool) {
-        self.tried += 1;
-        self.good += u32::from(good);
-    }
-    fn print(&self) {
-        let share = 100.0 * f64::from(self.good) / f64::from(self.tried.max(1));
-        println!("{:<58} {:>6.1} %  of {:>5}  {}", self.name, share, self.tried, self.note);
+    let rule = StopRule::default();
+    println!("\nstopping at 5 %: the last interval holds the truth; the mean is within 5 %");
+    for s in proof::stops(n.div_ceil(5), seed, &rule) {
+        let close = 100.0 * s.close as f64 / s.tried as f64;
+        let note = format!("close {close:.1} %, {:.0} IOs, {:.1} looks, {} capped", s.ios, s.looks, s.capped);
+        line(s.kind, s.held, s.tried, &note);
     }
 }
 
-fn start_ups(n: u64, seed: u64, verbose: bool) {
-    let mut hit = Tally::new("start-up found within a factor of two");
-    let mut missed = Tally::new("start-up missed");
-    let mut wrong = Tally::new("start-up found, but off by more");
-    let mut alarm_periodic = Tally::new("false start-up, oscillating");
-    let mut alarm_aperiodic = Tally::new("false start-up, no period");
-    for i in 0..n {
-        let mut rng = Rng::new(derive_seed(seed, i));
-        let quiet = if i % 2 == 0 { oscillating(&mut rng) } else { aperiodic(&mut rng) };
-        let found = startup::start_up(&generate(&quiet));
-        if i % 2 == 0 { &mut alarm_periodic } else { &mut alarm_aperiodic }.add(found.is_some());
-        if verbose && found.is_some() {
-            println!("FALSE {quiet:?}\n   {found:?}");
-        }
-        let truth = with_start_up(&mut rng, quiet);
-        let found = startup::start_up(&generate(&truth));
-        let ios = truth.start_up_ios.unwrap() as f64;
-        let close = found.is_some_and(|s| (s.ios as f64 / ios).log2().abs() <= 1.0);
-        hit.add(close);
-        missed.add(found.is_none());
-        wrong.add(found.is_some() && !close);
-        if verbose && !close {
-            println!("MISS {truth:?}\n   {found:?}");
-        }
-    }
-    [hit, missed, wrong, alarm_periodic, alarm_aperiodic].iter().for_each(Tally::print);
+fn time<T>(name: &str, ios: usize, work: impl Fn() -> T) {
+    let start = Instant::now();
+    black_box(work());
+    println!("{name:<30}{ios:>9} IOs{:>10.1} ms", start.elapsed().as_secs_f64() * 1e3);
 }
 
-fn periods(n: u64, seed: u64, verbose: bool) {
-    let mut hit = Tally::new("period found within 10 %");
-    let mut missed = Tally::new("period missed");
-    let mut multiple = Tally::new("period found, but a multiple or a part");
-    let mut alarm = Tally::new("false period");
-    for i in 0..n {
-        let mut rng = Rng::new(derive_seed(seed ^ 0x11, i));
-        let truth = oscillating(&mut rng);
-        let found = period::period(&generate(&truth));
-        let ratio = found.map(|p| p.ios / truth.period_ios.unwrap());
-        let close = ratio.is_some_and(|r| (r - 1.0).abs() <= 0.1);
-        hit.add(close);
-        missed.add(found.is_none());
-        multiple.add(found.is_some() && !close);
-        if verbose && !close {
-            println!("PERIOD {truth:?}\n   {found:?}");
-        }
-        let quiet = aperiodic(&mut rng);
-        let found = period::period(&generate(&quiet));
-        alarm.add(found.is_some());
-        if verbose && found.is_some() {
-            println!("NOPERIOD {quiet:?}\n   {found:?}");
-        }
-    }
-    [hit, missed, multiple, alarm].iter().for_each(Tally::print);
-}
-
-fn coverage(n: u64, seed: u64) {
-    let base = Series { outlier_tail: 3.0, ..Series::default() };
-    let kinds = [
-        ("independent", Series { noise: 0.5, ..base.clone() }),
-        ("AR(1) 0.5", Series { noise: 0.5, correlation: 0.5, ..base.clone() }),
-        ("AR(1) 0.9", Series { noise: 0.5, correlation: 0.9, ..base.clone() }),
-        (
-            "period 40, jitter",
-            Series { noise: 0.2, duty: 0.1, period_ios: Some(40.0), jitter: 0.1, ..base.clone() },
-        ),
-        (
-            "period 128, 1 spike",
-            Series { noise: 0.2, duty: 0.005, period_ios: Some(128.0), jitter: 0.02, ..base.clone() },
-        ),
-        ("random spikes 2 %", Series { noise: 0.3, duty: 0.02, ..base.clone() }),
-        ("Pareto outliers 0.5 %", Series { noise: 0.3, outliers: 0.005, ..base.clone() }),
-    ];
-    for (name, kind) in kinds {
-        for ios in [1000, 5120] {
-            let (mut batch, mut boot) = (
-                Tally::new("interval of the mean, batch means"),
-                Tally::new("interval of the mean, bootstrap"),
-            );
-            let (mut width, mut width_boot) = (0.0, 0.0);
-            for i in 0..n {
-                let mut rng = Rng::new(derive_seed(seed ^ 0x22, i));
-                let series = Series { ios, phase: rng.unit(), seed: rng.next_u64(), ..kind.clone() };
-                let values = generate(&series);
-                let truth = running_mean_ns(&series);
-                let p = series.period_ios;
-                let holds = |m: &interval::MeanInterval| m.low_ns <= truth && truth <= m.high_ns;
-                if let Some(m) = interval::batch_means(&values, p, 0.95) {
-                    batch.add(holds(&m));
-                    width += m.relative_half_width().unwrap();
-                }
-                if let Some(m) = interval::block_bootstrap(&values, p, 0.95, 400, i) {
-                    boot.add(holds(&m));
-                    width_boot += m.relative_half_width().unwrap();
-                }
-            }
-            batch.note = format!(
-                "{name}, {ios} IOs, half-width {:.1} %",
-                100.0 * width / f64::from(batch.tried.max(1))
-            );
-            boot.note = format!(
-                "{name}, {ios} IOs, half-width {:.1} %",
-                100.0 * width_boot / f64::from(boot.tried.max(1))
-            );
-            batch.print();
-            boot.print();
-        }
+fn times() {
+    println!("\ntime for one series");
+    for ios in [1_000, 100_000, 1_000_000] {
+        let series = Series {
+            ios,
+            start_up_ios: Some(125),
+            duty: 0.1,
+            period_ios: Some(40.0),
+            jitter: 0.1,
+            noise: 0.2,
+            ..Series::default()
+        };
+        let values = generate(&series);
+        time("start-up", ios, || startup::start_up(&values));
+        time("period", ios, || period::period(&values));
+        time("batch means, no period", ios, || interval::batch_means(&values, None, 0.95));
+        time("bootstrap, 1000 resamples", ios, || {
+            interval::block_bootstrap(&values, Some(40.0), 0.95, 1000, 1)
+        });
+        time("lingering", ios, || lingering::lingering(&values, &values, &vec![0; ios]));
     }
 }
 
@@ -209,11 +81,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let n = args.next().map_or(1000, |a| a.parse().expect("N is a number"));
     let seed = args.next().map_or(1, |a| a.parse().expect("SEED is a number"));
-    let verbose = args.next().is_some();
-    start_ups(n, seed, verbose);
-    if std::env::var("ONLY").is_ok() {
-        return;
-    }
-    periods(n, seed, verbose);
-    coverage(n, seed);
+    phases(n, seed);
+    means(n, seed);
+    times();
 }

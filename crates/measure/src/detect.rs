@@ -16,6 +16,7 @@ pub mod interval;
 pub mod knee;
 pub mod lingering;
 pub mod period;
+pub mod proof;
 pub mod spread;
 pub mod startup;
 pub mod steady;
@@ -23,3 +24,6 @@ pub mod synthetic;
 
 mod cusum;
 mod series;
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,8 @@ pub mod auto;
 pub mod detect;
 pub mod dry_run;
 pub mod execute;
+pub mod job;
+pub mod logical_block;
 pub mod micro;
 pub mod pattern;
 pub mod plan;

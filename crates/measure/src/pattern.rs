@@ -58,6 +58,12 @@ impl From<Mode> for uflip_device::Mode {
 pub enum Location {
     /// Slot after slot.
     Sequential,
+    /// Slot after slot, beginning with a given one (paper 004, appendix A:
+    /// "sequential accesses start at a random multiple of the block size").
+    SequentialFrom {
+        /// The slot of the first IO, held below the number of slots.
+        slot: u64,
+    },
     /// Any slot, independently of the ones before.
     Random,
     /// Any slot, but none again until all were used: a permutation of the

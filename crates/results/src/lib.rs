@@ -9,8 +9,13 @@
 //! | [`store`] | the folder, written so that a crash loses no finished run |
 //! | [`contents`] | the folder as read |
 //! | [`export`] | runs and records as CSV, JSON, Parquet |
+//! | [`profile`] | what the runs boil down to: figures, hints, soundness |
 //! | [`view`] | one report as plain data |
+//! | [`job_report`] | what a job file's runs came to |
+//! | [`model`] | cost models, fitted and applied |
+//! | [`trace`] | block traces and their character |
 //! | [`terminal`] | that report as text |
+//! | [`report`] | that report as one HTML file, with traces |
 #![forbid(unsafe_code)]
 
 pub mod contents;
@@ -18,16 +23,22 @@ mod encode;
 pub mod error;
 pub mod export;
 mod files;
+pub mod job_report;
+pub mod model;
+pub mod profile;
 pub mod recorder;
 pub mod records;
+pub mod report;
 pub mod stats;
 pub mod store;
 pub mod terminal;
+pub mod trace;
 pub mod view;
 
 pub use contents::{FORMAT, Manifest, RecordFile, RunRow, StoreContents};
 pub use error::StoreError;
 pub use export::Format;
+pub use profile::Profile;
 pub use records::{read_records, read_row_groups};
 pub use store::{Durability, Store};
 pub use view::View;

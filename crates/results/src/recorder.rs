@@ -23,7 +23,7 @@ use uflip_measure::run::RunStats;
 pub const CHUNK_RECORDS: usize = crate::records::ROW_GROUP_ROWS;
 
 /// Memory set aside for records unless told otherwise.
-pub const DEFAULT_RESERVE: Bytes = Bytes(40 << 20);
+pub const DEFAULT_RESERVE: Bytes = Bytes(33 << 20);
 
 /// The smallest chunk handed out, however many streams there are.
 const MIN_CHUNK_RECORDS: usize = 64;

@@ -165,7 +165,7 @@ fn baseline_row(row: &RunRow) -> BaselineRow {
 }
 
 /// A value of the manifest as one line of text; `None` for null and nothing.
-fn one_line(value: &Value) -> Option<String> {
+pub(crate) fn one_line(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),

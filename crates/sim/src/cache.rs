@@ -7,6 +7,7 @@
 //! ranges of its stretch of the device, so a write to a line that waits costs
 //! nothing more. Lines leave oldest first, a batch at a time, in address order.
 
+use crate::planted::{Bug, planted};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -151,7 +152,10 @@ impl Lines {
         let mut taken = Vec::with_capacity(lines);
         for _ in 0..lines {
             let Some(line) = self.order.pop_front() else { break };
-            taken.extend(self.waiting.remove(&line).into_iter().flatten());
+            let ranges = self.waiting.remove(&line);
+            if !(taken.is_empty() && planted(Bug::LineIsForgotten)) {
+                taken.extend(ranges.into_iter().flatten());
+            }
         }
         taken.sort_unstable_by_key(|r| r.start);
         // Neighbours in address order are written as one.

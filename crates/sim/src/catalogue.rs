@@ -20,6 +20,15 @@ const ENTRIES: &[(&str, &str)] = entries![
     "transcend-mlc",
     "kingston-dthx",
     "kingston-dti",
+    "sandisk",
+    "samsung-64",
+    "mtron-32",
+    "toshiba-transmemory-1G",
+    "hama-ssd-32G",
+    "kingston-dt-elite-hs-2G",
+    "ibm-deskstar-hdd-60G",
+    "seagate-barracuda-7200.11-hdd-500G",
+    "nvme-tlc",
 ];
 
 /// A device that cannot be opened.

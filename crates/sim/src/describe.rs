@@ -214,6 +214,12 @@ pub struct Ftl {
     /// BAST: a full log block that holds each page once takes the data block's
     /// place in any order; the order is kept in a map of the superblock.
     pub permuted_switch: Option<bool>,
+    /// BAST: a write to a superblock's first page merges a log that is not in
+    /// order, so that a stream begins with a fresh one.
+    pub restart_merges: Option<bool>,
+    /// BAST: once all log blocks are taken, every newly opened one comes with a
+    /// merge until none but it is left.
+    pub repay_merges: Option<bool>,
     /// BAST: full merges copy the log's pages one at a time, not row by row.
     pub page_wise_log_copy: Option<bool>,
     /// FAST: the shared log, in KiB.

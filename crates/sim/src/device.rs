@@ -4,7 +4,7 @@
 //! next IO is ready first goes first, the lower number on a tie. Same
 //! description, seed and IOs: the same records, bit for bit.
 
-use crate::cache::NumberMap;
+use crate::content::Content;
 use crate::describe::Description;
 use crate::disk::Hdd;
 use crate::energy::{Meter, Sample};
@@ -18,7 +18,6 @@ use uflip_device::{
     RunLimits, Stop, Stream,
 };
 
-const CONTENT_BYTES: u64 = 4096;
 /// IOs between two looks at [`Stop`].
 const STOP_EVERY: u64 = 256;
 
@@ -39,7 +38,36 @@ pub struct SimDevice {
     noise_share: f64,
     noise: Rng,
     meter: Meter,
-    content: NumberMap<u64, Box<[u8]>>,
+    content: Content,
+    last_arrival_ns: u64,
+}
+
+/// What may be asked of a device served in wall-clock time, with its data.
+#[derive(Debug)]
+pub enum Request<'a> {
+    /// Fill `into` from `offset`.
+    Read {
+        /// Where on the device.
+        offset: Bytes,
+        /// Takes the data.
+        into: &'a mut [u8],
+    },
+    /// Keep `from` at `offset`.
+    Write {
+        /// Where on the device.
+        offset: Bytes,
+        /// The data.
+        from: &'a [u8],
+    },
+    /// Make everything written durable.
+    Flush,
+    /// Forget a range, which reads as zeros from then on.
+    Trim {
+        /// Where on the device.
+        offset: Bytes,
+        /// How much.
+        length: Bytes,
+    },
 }
 
 /// A stream and its next IO, with the time it is ready.
@@ -69,7 +97,8 @@ impl SimDevice {
             noise_share: d.noise.share,
             noise: Rng::new(derive_seed(seed, 2)),
             meter: Meter::new(&d.energy),
-            content: NumberMap::default(),
+            content: Content::default(),
+            last_arrival_ns: 0,
         })
     }
 
@@ -210,20 +239,61 @@ impl SimDevice {
 
     /// One IO at the device's present time, for the data face.
     fn serve_now(&mut self, mode: Mode, offset: u64, size: u64) -> Result<(), DeviceError> {
-        let mut at = offset;
+        if size == 0 && mode != Mode::Flush {
+            return Ok(());
+        }
+        self.serve_parts(self.clock_ns, mode, offset, size).map(|_| ())
+    }
+
+    /// Serves a request of any size submitted at `at_ns`, in parts one after
+    /// the other where it is larger than an IO; gives when it is done.
+    fn serve_parts(&mut self, at_ns: u64, mode: Mode, offset: u64, size: u64) -> Result<u64, DeviceError> {
+        let most = if mode == Mode::Trim { 1 << 30 } else { 1 << 20 };
+        let (mut at, mut now) = (offset, at_ns);
         let end = offset.saturating_add(size);
         loop {
-            let part = (end - at).min(1 << 20) as u32;
+            let part = (end - at).min(most) as u32;
             let io = Io { wait: Nanos::ZERO, offset: Bytes(at), size: part, mode, pattern: 0 };
             if !self.accepts(&io) {
                 return Err(self.refusal(&io));
             }
-            self.serve(self.clock_ns, &io);
+            now = self.serve(now, &io);
             at += u64::from(part);
             if at >= end {
-                return Ok(());
+                return Ok(now);
             }
         }
+    }
+
+    /// Serves a request that arrives at `at`, and gives when it is done: what
+    /// a device that is served in wall-clock time is asked. Several may be on
+    /// their way at once. What the device does on its own until `at` happens
+    /// first; an arrival before the one before it counts as at the same time.
+    ///
+    /// # Errors
+    /// [`DeviceError`] with the range, where it is not on the device.
+    pub fn arrive(&mut self, at: Nanos, request: Request<'_>) -> Result<Nanos, DeviceError> {
+        let at_ns = at.0.max(self.last_arrival_ns);
+        let (mode, offset, size) = match &request {
+            Request::Read { offset, into } => (Mode::Read, offset.0, into.len() as u64),
+            Request::Write { offset, from } => (Mode::Write, offset.0, from.len() as u64),
+            Request::Flush => (Mode::Flush, 0, 0),
+            Request::Trim { offset, length } => (Mode::Trim, offset.0, length.0),
+        };
+        let done_ns = self.serve_parts(at_ns, mode, offset, size)?;
+        self.last_arrival_ns = at_ns;
+        match request {
+            Request::Read { offset, into } => self.content.read(offset.0, into),
+            Request::Write { offset, from } => self.content.write(offset.0, from),
+            Request::Flush => {}
+            Request::Trim { offset, length } => self.content.forget(offset.0, length.0),
+        }
+        Ok(Nanos(done_ns))
+    }
+
+    /// The data it holds.
+    pub fn content(&self) -> &Content {
+        &self.content
     }
 }
 
@@ -328,20 +398,6 @@ impl Device for SimDevice {
     }
 }
 
-/// Splits a byte range at content pages: page, offset in it, length.
-fn pieces(offset: u64, length: u64) -> impl Iterator<Item = (u64, usize, usize)> {
-    let end = offset + length;
-    let mut at = offset;
-    std::iter::from_fn(move || {
-        (at < end).then(|| {
-            let (page, within) = (at / CONTENT_BYTES, at % CONTENT_BYTES);
-            let take = (CONTENT_BYTES - within).min(end - at);
-            at += take;
-            (page, within as usize, take as usize)
-        })
-    })
-}
-
 impl Blocks for SimDevice {
     fn geometry(&self) -> Geometry {
         self.geometry
@@ -349,30 +405,13 @@ impl Blocks for SimDevice {
 
     fn read(&mut self, offset: Bytes, into: &mut [u8]) -> Result<(), DeviceError> {
         self.serve_now(Mode::Read, offset.0, into.len() as u64)?;
-        let mut rest = into;
-        for (page, within, take) in pieces(offset.0, rest.len() as u64) {
-            let (part, tail) = rest.split_at_mut(take);
-            match self.content.get(&page) {
-                Some(bytes) => part.copy_from_slice(&bytes[within..within + take]),
-                None => part.fill(0),
-            }
-            rest = tail;
-        }
+        self.content.read(offset.0, into);
         Ok(())
     }
 
     fn write(&mut self, offset: Bytes, from: &[u8]) -> Result<(), DeviceError> {
         self.serve_now(Mode::Write, offset.0, from.len() as u64)?;
-        let mut rest = from;
-        for (page, within, take) in pieces(offset.0, rest.len() as u64) {
-            let (part, tail) = rest.split_at(take);
-            let bytes = self
-                .content
-                .entry(page)
-                .or_insert_with(|| vec![0; CONTENT_BYTES as usize].into_boxed_slice());
-            bytes[within..within + take].copy_from_slice(part);
-            rest = tail;
-        }
+        self.content.write(offset.0, from);
         Ok(())
     }
 
@@ -385,13 +424,7 @@ impl Blocks for SimDevice {
             return Ok(());
         }
         self.serve_now(Mode::Trim, offset.0, length.0)?;
-        for (page, within, take) in pieces(offset.0, length.0) {
-            if take as u64 == CONTENT_BYTES {
-                self.content.remove(&page);
-            } else if let Some(bytes) = self.content.get_mut(&page) {
-                bytes[within..within + take].fill(0);
-            }
-        }
+        self.content.forget(offset.0, length.0);
         Ok(())
     }
 }

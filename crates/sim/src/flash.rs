@@ -15,6 +15,7 @@ use crate::describe::{self, Description, Destage};
 use crate::ftl::{AnyFtl, Ftl};
 use crate::link::Link;
 use crate::nand::{Nand, Shape};
+use crate::planted::{Bug, planted};
 use crate::units::{byte_ns_q20, transfer_ns, us_ns};
 use std::collections::VecDeque;
 
@@ -201,7 +202,7 @@ impl Flash {
             let Some(buffer) = &mut self.buffer else { return left };
             let wanted = !buffer.lines.is_empty() && (!only_if_nearly_full || buffer.nearly_full());
             if wanted && buffer.may_start() > 0 && buffer.destage == Destage::Async {
-                self.start_lines(now_ns);
+                self.start_lines(now_ns + time_ns - left);
                 continue;
             }
             let Some(next) = buffer.next_done() else { return left };
@@ -209,7 +210,7 @@ impl Flash {
                 return 0;
             }
             let step = next.min(left);
-            buffer.advance(step);
+            buffer.advance(if planted(Bug::ArrayRunsAhead) { 2 * step } else { step });
             left -= step;
         }
     }
@@ -221,24 +222,28 @@ impl Flash {
         self.next_read = u64::MAX;
         let received = self.link.from_host(start, size);
         let range = Range { start: offset, end: offset + size };
+        let (unit, count) = self.span(range);
+        if let Some(witness) = &mut self.nand.witness {
+            witness.promise(unit, count);
+        }
         let destage = self.buffer.as_ref().map(|b| b.destage);
         let destages_alone = destage == Some(Destage::Async);
         let done = match destage {
-            None => self.to_flash(received, range),
+            None => self.program_range(received, range),
             Some(Destage::Immediate) => self.write_behind(received, range),
             Some(_) => {
                 if destages_alone {
                     // The array has the time of the link transfer to itself.
                     self.destage(start, received - start, true);
                 }
-                self.into_lines(received, range)
+                self.buffer_range(received, range)
             }
         };
         self.end(slot, start, done)
     }
 
     /// Programs a byte range; pages written in part are read first.
-    fn to_flash(&mut self, at_ns: u64, range: Range) -> u64 {
+    fn program_range(&mut self, at_ns: u64, range: Range) -> u64 {
         let (unit, count) = self.span(range);
         let mask = (1u64 << self.unit_shift) - 1;
         let mut ready = at_ns;
@@ -264,7 +269,7 @@ impl Flash {
             if buffer.programmed_ns.len() >= buffer.capacity {
                 now = now.max(buffer.programmed_ns.pop_front().unwrap_or(now));
             }
-            let programmed = self.to_flash(now, part);
+            let programmed = self.program_range(now, part);
             if let Some(buffer) = &mut self.buffer {
                 buffer.programmed_ns.push_back(programmed);
             }
@@ -274,7 +279,7 @@ impl Flash {
     }
 
     /// Puts a range into the buffer's lines, waiting for room where there is none.
-    fn into_lines(&mut self, at_ns: u64, range: Range) -> u64 {
+    fn buffer_range(&mut self, at_ns: u64, range: Range) -> u64 {
         let mut now = at_ns;
         let mut rest = range;
         while rest.start < rest.end {
@@ -311,14 +316,16 @@ impl Flash {
     fn start_lines(&mut self, now_ns: u64) {
         let Some(buffer) = &mut self.buffer else { return };
         if buffer.in_flight.is_empty() {
-            debug_assert!(buffer.array_ns <= now_ns, "the array's clock ran ahead");
-            buffer.array_ns = now_ns;
+            buffer.array_ns = buffer.array_ns.max(now_ns);
+        }
+        if let Some(witness) = &mut self.nand.witness {
+            witness.require(buffer.array_ns <= now_ns, "the array's clock ran ahead of the device's");
         }
         let at = buffer.array_ns;
         let before = buffer.lines.len();
         let batch = buffer.lines.take_batch(buffer.may_start());
         let taken = before - buffer.lines.len();
-        let done = batch.iter().map(|range| self.to_flash(at, *range)).max().unwrap_or(at);
+        let done = batch.iter().map(|range| self.program_range(at, *range)).max().unwrap_or(at);
         if let Some(buffer) = &mut self.buffer {
             buffer.in_flight.extend(std::iter::repeat_n(done.max(at), taken));
             buffer.advance(0);
@@ -370,6 +377,9 @@ impl Flash {
             }
             now = self.wait_for_line(now);
         }
+        if let Some(witness) = &mut self.nand.witness {
+            witness.kept_all_promises();
+        }
         self.end(slot, start, now)
     }
 
@@ -383,6 +393,9 @@ impl Flash {
             let whole = Range { start: first << self.unit_shift, end: end << self.unit_shift };
             if let Some(buffer) = &mut self.buffer {
                 buffer.lines.drop_range(whole);
+            }
+            if let Some(witness) = &mut self.nand.witness {
+                (first..end).for_each(|unit| witness.trim(unit));
             }
             now = self.ftl.trim(&mut self.nand, now, first, end - first);
         }

@@ -8,18 +8,24 @@
 
 pub mod cache;
 pub mod catalogue;
+#[cfg(test)]
+mod checks;
+pub mod content;
 pub mod describe;
 pub mod device;
 pub mod disk;
 pub mod energy;
+pub mod explain;
 pub mod flash;
 pub mod ftl;
 pub mod link;
 pub mod nand;
+mod planted;
 mod units;
 mod validate;
 pub mod witness;
 
 pub use catalogue::{OpenError, open};
 pub use describe::{DescribeError, Description, check};
-pub use device::SimDevice;
+pub use device::{Request, SimDevice};
+pub use explain::explain;

@@ -7,12 +7,12 @@
 //! interleaving and conflicts are what they are and no event queue is needed.
 //!
 //! Two ways of timing share the array. Page operations ([`Nand::read_page`],
-//! [`Nand::program_page`]) reserve one lane and its channel. Row operations
+//! [`Nand::program_lane`]) reserve one lane and its channel. Row operations
 //! ([`Nand::program_rows`], [`Nand::copy_rows`]) drive all lanes of a bank in
 //! lock-step, as superblock FTLs do, and are arithmetic whatever their length.
 
 use crate::describe::{self, Description};
-use crate::units::{byte_ns_q20, transfer_ns, us_ns};
+use crate::units::{Divisor, byte_ns_q20, transfer_ns, us_ns};
 use crate::witness::Witness;
 
 /// The geometry in whole numbers.
@@ -109,6 +109,9 @@ pub struct Nand {
     /// Program time there, in ns.
     pub slc_program_ns: u64,
     times: Times,
+    by_units_per_sb: Divisor,
+    by_banks: Divisor,
+    by_lanes: Divisor,
     lane_free_ns: Vec<u64>,
     channel_free_ns: Vec<u64>,
     lane_channel: Vec<u32>,
@@ -126,6 +129,9 @@ impl Nand {
             witness: None,
             slc_pages_left: 0,
             slc_program_ns: 0,
+            by_units_per_sb: Divisor::new(shape.units_per_sb),
+            by_banks: Divisor::new(shape.banks),
+            by_lanes: Divisor::new(shape.lanes),
             times: Times {
                 read: us_ns(t.read_us),
                 program: us_ns(t.program_us),
@@ -150,20 +156,19 @@ impl Nand {
     /// The bank a superblock lies in.
     #[inline]
     pub fn bank_of(&self, sb: u32) -> u32 {
-        sb % self.shape.banks
+        self.by_banks.split(sb).1
     }
 
     #[inline]
-    fn lane_of(&self, ppu: u64) -> usize {
-        let sb = (ppu / u64::from(self.shape.units_per_sb)) as u32;
-        let index = (ppu % u64::from(self.shape.units_per_sb)) as u32;
+    fn lane_of(&self, ppu: u32) -> usize {
+        let (sb, index) = self.by_units_per_sb.split(ppu);
         self.lane_at(sb, index)
     }
 
     /// The resource number of page `index` of superblock `sb`.
     #[inline]
     pub fn lane_at(&self, sb: u32, index: u32) -> usize {
-        (self.bank_of(sb) * self.shape.lanes + index % self.shape.lanes) as usize
+        (self.bank_of(sb) * self.shape.lanes + self.by_lanes.split(index).1) as usize
     }
 
     /// When `lane` is next free, in ns.
@@ -174,7 +179,7 @@ impl Nand {
 
     /// Reads the page at physical address `ppu`; gives when it is in the controller.
     #[inline]
-    pub fn read_page(&mut self, at_ns: u64, ppu: u64) -> u64 {
+    pub fn read_page(&mut self, at_ns: u64, ppu: u32) -> u64 {
         self.read_lane(at_ns, self.lane_of(ppu))
     }
 

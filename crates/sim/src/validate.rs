@@ -1,6 +1,8 @@
 //! Whether a description can be built, and what to type where it cannot.
 
-use crate::describe::{DescribeError, Description, Disk, Ftl, FtlKind, GcPolicy, Geometry, Timing};
+use crate::describe::{
+    DescribeError, Description, Disk, Ftl, FtlKind, GcPolicy, Geometry, Timing, WearLevelling,
+};
 use crate::nand::Shape;
 
 /// What is wrong with the value of a key.
@@ -45,13 +47,18 @@ pub fn validate(d: &Description) -> Result<(), DescribeError> {
 /// The line of `key` in a TOML text, or of its table, or 1.
 fn line_of(text: &str, key: &str) -> usize {
     let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+    line_in(text, table, name)
+}
+
+/// The line of `name` in `table` of a TOML text, or the table's, or 1.
+fn line_in(text: &str, table: &str, name: &str) -> usize {
     let mut here = String::new();
     let mut table_line = None;
     for (i, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(header) = line.strip_prefix('[').and_then(|l| l.split(']').next()) {
             here = header.trim().to_string();
-            if here == table || here == key {
+            if here == table || table.is_empty() && here == name {
                 table_line.get_or_insert(i + 1);
             }
         } else if here == table && line.split('=').next().is_some_and(|k| k.trim().trim_matches('"') == name)
@@ -72,7 +79,7 @@ fn provenance(d: &Description, text: &str) -> Result<(), DescribeError> {
         }
         if value.is_none() {
             return Err(DescribeError {
-                line: line_of(text, &format!("provenance.{key}")),
+                line: line_in(text, "provenance", key),
                 message: format!(
                     "provenance of '{key}', which the description does not have; \
                      type a table's name, a key such as timing.read_us in quotes, or default"
@@ -238,7 +245,12 @@ fn check_ftl(f: &Ftl) -> Checked {
     foreign(f, "log_kib", f.log_kib.is_some(), &[Fast])?;
     foreign(f, "sequential_logs", f.sequential_logs.is_some(), &[Fast])?;
     foreign(f, "open_blocks", f.open_blocks.is_some(), &[Block])?;
+    foreign(f, "restart_merges", f.restart_merges.is_some(), &[Bast])?;
+    foreign(f, "repay_merges", f.repay_merges.is_some(), &[Bast])?;
     foreign(f, "page_wise_log_copy", f.page_wise_log_copy.is_some(), &[Bast])?;
+    if f.wear_levelling == WearLevelling::Static && !paged.contains(&f.kind) {
+        return problem("ftl.wear_levelling", "static is for page mapping; type \"dynamic\" or \"none\"");
+    }
     within("ftl.over_provisioning", f.over_provisioning.unwrap_or(0.07), 0.0, 10.0)?;
     count("ftl.gc_choices", u64::from(f.gc_choices.unwrap_or(10)), 1, 1000)?;
     if f.gc_choices.is_some() && f.gc != Some(GcPolicy::DChoices) {

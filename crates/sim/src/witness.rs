@@ -5,7 +5,7 @@
 //! each copied page, so that the arithmetic is held against what it stands
 //! for. Violations are collected, not panicked on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What a physical page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,7 @@ pub struct Witness {
     units_per_sb: u64,
     pages: HashMap<u64, Stamp>,
     newest: HashMap<u64, u64>,
+    promised: HashSet<u64>,
     writes: u64,
     violations: Vec<String>,
 }
@@ -42,9 +43,29 @@ impl Witness {
         }
     }
 
+    /// Holds a condition of the device's own.
+    pub fn require(&mut self, holds: bool, otherwise: &str) {
+        if !holds {
+            self.blame(otherwise.to_string());
+        }
+    }
+
+    /// The host has written (into the buffer, perhaps) `count` units from `unit`.
+    pub fn promise(&mut self, unit: u64, count: u64) {
+        self.promised.extend(unit..unit + count);
+    }
+
+    /// After a flush: all that was written must have been programmed.
+    pub fn kept_all_promises(&mut self) {
+        if let Some(unit) = self.promised.iter().min().copied() {
+            self.blame(format!("unit {unit} was written and flushed but never programmed"));
+        }
+    }
+
     /// The host's newest content of `unit` was programmed at `ppu`.
     pub fn host_write(&mut self, unit: u64, ppu: u64) {
         self.writes += 1;
+        self.promised.remove(&unit);
         self.newest.insert(unit, self.writes);
         self.place(ppu, Stamp { unit, write: self.writes });
     }
@@ -68,6 +89,7 @@ impl Witness {
     /// The host trimmed `unit`.
     pub fn trim(&mut self, unit: u64) {
         self.newest.remove(&unit);
+        self.promised.remove(&unit);
     }
 
     /// Holds the map against the pages: every written unit is found, where it

@@ -63,6 +63,8 @@ fn description() -> impl Strategy<Value = String> {
     let wear = prop::sample::select(vec!["none", "dynamic", "static"]);
     (geometry, buffer, ftl, wear, 1u64..=2, any::<bool>()).prop_map(
         |((channels, chips, planes, pages, page), buffer, ftl, wear, mib, one_die)| {
+            let paged = ftl.contains("page") || ftl.contains("dftl");
+            let wear = if wear == "static" && !paged { "dynamic" } else { wear };
             let stripe = if one_die { "superblock_dies = 1\n" } else { "" };
             format!(
                 "name = \"random\"\ncapacity_mib = {mib}\n\

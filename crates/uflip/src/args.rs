@@ -1,6 +1,8 @@
 //! The command line as typed. Nothing is opened or decided here: see
 //! [`crate::target`] and the commands for what becomes of it.
 
+pub mod extra;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use uflip_device::{Buffering, Bytes, Data, Engine, EngineOptions, Nanos};
@@ -32,8 +34,20 @@ pub enum Command {
     Devices(DevicesArgs),
     /// Print the results of a folder again
     Show(ShowArgs),
+    /// Write the results of a folder as one HTML file that opens offline
+    Report(ReportArgs),
+    /// Print what the results of a folder boil down to
+    Profile(ProfileArgs),
     /// Write results as CSV, JSON or Parquet
     Export(ExportArgs),
+    /// Simulated devices: list them, explain one, or attach one as a block device
+    Sim(SimArgs),
+    /// Run a job file: experiments as text, one a line
+    Job(extra::JobArgs),
+    /// Find the size of a device's logical blocks
+    LogicalBlock(extra::LogicalBlockArgs),
+    /// Predict what a block trace costs on a measured device, by each cost model
+    Predict(extra::PredictArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -59,7 +73,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub consent: ConsentArgs,
     /// Use at most this much time for the whole benchmark; runs are cut short
-    /// where it is needed [default for quick: 100s]
+    /// where it is needed [default for quick: 90s]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
     /// Go on with the interrupted benchmark in DIR
@@ -149,6 +163,17 @@ pub enum StateArg {
     Sequential,
     /// As it is
     None,
+}
+
+impl From<StateArg> for uflip_measure::State {
+    fn from(state: StateArg) -> uflip_measure::State {
+        match state {
+            StateArg::Random => uflip_measure::State::Random,
+            StateArg::Complete => uflip_measure::State::Complete,
+            StateArg::Sequential => uflip_measure::State::Sequential,
+            StateArg::None => uflip_measure::State::None,
+        }
+    }
 }
 
 /// How the device is driven.
@@ -342,6 +367,26 @@ pub struct ShowArgs {
     pub ascii: bool,
 }
 
+/// `uflip profile`
+#[derive(Args, Debug)]
+pub struct ProfileArgs {
+    /// The folder with the results
+    pub dir: PathBuf,
+    /// Print as JSON, as in profile.json
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip report`
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// The folder with the results
+    pub dir: PathBuf,
+    /// The file to write [default: DIR/report.html]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
 /// `uflip export`
 #[derive(Args, Debug)]
 pub struct ExportArgs {
@@ -379,4 +424,115 @@ pub enum FormatArg {
     Json,
     /// Parquet
     Parquet,
+}
+
+/// `uflip sim`
+#[derive(Args, Debug)]
+pub struct SimArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SimCommand,
+}
+
+/// The commands of `uflip sim`.
+#[derive(Subcommand, Debug)]
+pub enum SimCommand {
+    /// List the devices of the catalogue
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show how a device is built and how an IO travels through it
+    Show {
+        /// A name of the catalogue or a FILE.toml
+        #[arg(value_name = "NAME|FILE.toml")]
+        device: String,
+        /// Print the description as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a description
+    Check {
+        /// The description
+        #[arg(value_name = "FILE.toml")]
+        file: PathBuf,
+    },
+    /// Measure the catalogue and print the papers' tables beside the results
+    Verify(VerifyArgs),
+    /// Serve a device in wall-clock time as a real block device, until Ctrl-C
+    Attach(AttachArgs),
+    /// List what is attached, and how late each device answered
+    Status(StatusArgs),
+    /// End an attachment, or clean up after one that was killed
+    Detach(DetachArgs),
+}
+
+/// `uflip sim verify`
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// Only these devices of Table 3
+    pub devices: Vec<String>,
+    /// The seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip sim attach`
+#[derive(Args, Debug)]
+pub struct AttachArgs {
+    /// A name of the catalogue or a FILE.toml
+    #[arg(value_name = "NAME|FILE.toml")]
+    pub device: String,
+    /// The state it is brought into first, in virtual time: no data is kept of it
+    #[arg(long, value_enum, default_value_t = StateArg::None)]
+    pub state: StateArg,
+    /// The seed of the state and of the device's own choices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Memory for the data written to it; writes beyond fail as on a full
+    /// device [default: half of what is available]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Bytes>,
+    /// Print what is attached, and at the end how late it answered, as a line
+    /// of JSON each
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub place: RunDirArgs,
+}
+
+/// `uflip sim status`
+#[derive(Args, Debug)]
+pub struct StatusArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub place: RunDirArgs,
+}
+
+/// `uflip sim detach`
+#[derive(Args, Debug)]
+pub struct DetachArgs {
+    /// The block device, such as /dev/loop0; needed where several are attached
+    #[arg(conflicts_with = "all")]
+    pub device: Option<String>,
+    /// Every attached device
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub place: RunDirArgs,
+}
+
+/// Where attachments are noted.
+#[derive(Args, Debug)]
+pub struct RunDirArgs {
+    /// Where attachments are noted and mounted [default: /run/uflip, or
+    /// $XDG_RUNTIME_DIR/uflip]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    pub run_dir: Option<PathBuf>,
 }

@@ -2,10 +2,17 @@
 
 pub mod devices;
 pub mod export;
+pub mod job;
+pub mod logical_block;
 pub mod pattern;
 pub mod plan;
+pub mod predict;
+pub mod profile;
+pub mod report;
 pub mod run;
 pub mod show;
+pub mod sim;
+pub mod verify;
 
 use std::io::Write;
 

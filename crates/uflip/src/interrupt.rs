@@ -10,9 +10,17 @@ pub static STOP: Stop = Stop::new();
 /// # Errors
 /// Where the system does not let a handler be set.
 pub fn listen() -> anyhow::Result<()> {
-    ctrlc::set_handler(|| {
+    listen_with("ending after the run in progress; interrupt again to give that run up")
+}
+
+/// The same, with what is said at the first of them.
+///
+/// # Errors
+/// Where the system does not let a handler be set.
+pub fn listen_with(first: &'static str) -> anyhow::Result<()> {
+    ctrlc::set_handler(move || {
         if STOP.ask() == 1 {
-            eprintln!("\nending after the run in progress; interrupt again to give that run up");
+            eprintln!("\n{first}");
         }
     })?;
     Ok(())

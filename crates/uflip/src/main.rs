@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(target_os = "linux")]
+mod attach;
 mod command;
 mod describe;
 mod interference;
@@ -44,7 +46,13 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Plan(args) => command::plan::plan(args),
         Command::Devices(args) => command::devices::devices(args),
         Command::Show(args) => command::show::show(args),
+        Command::Report(args) => command::report::report(args),
+        Command::Profile(args) => command::profile::profile(args),
         Command::Export(args) => command::export::export(args),
+        Command::Sim(args) => command::sim::sim(args.command),
+        Command::Job(args) => command::job::job(args),
+        Command::LogicalBlock(args) => command::logical_block::logical_block(args),
+        Command::Predict(args) => command::predict::predict(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "uflip", &mut text);
@@ -62,13 +70,21 @@ fn manual() -> anyhow::Result<String> {
     clap_mangen::Man::new(cli.clone()).render(&mut page)?;
     for command in cli.get_subcommands().filter(|c| c.get_name() != "help") {
         let name = format!("uflip {}", command.get_name());
-        let part = clap_mangen::Man::new(command.clone().bin_name(&name));
-        page.extend(format!(".SH \"{}\"\n", name.to_uppercase()).bytes());
-        part.render_synopsis_section(&mut page)?;
-        part.render_description_section(&mut page)?;
-        part.render_options_section(&mut page)?;
+        manual_section(&mut page, command, &name)?;
+        for part in command.get_subcommands().filter(|c| c.get_name() != "help") {
+            manual_section(&mut page, part, &format!("{name} {}", part.get_name()))?;
+        }
     }
     Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+fn manual_section(page: &mut Vec<u8>, command: &clap::Command, name: &str) -> anyhow::Result<()> {
+    let part = clap_mangen::Man::new(command.clone().bin_name(name));
+    page.extend(format!(".SH \"{}\"\n", name.to_uppercase()).bytes());
+    part.render_synopsis_section(page)?;
+    part.render_description_section(page)?;
+    part.render_options_section(page)?;
+    Ok(())
 }
 
 /// `uflip … | head` closes the pipe: nothing went wrong.

@@ -14,6 +14,7 @@ struct Group {
     runs: u64,
     done: u64,
     took: Nanos,
+    mean: Option<Nanos>,
     bar: ProgressBar,
 }
 
@@ -34,12 +35,8 @@ fn group_of(spec: &RunSpec) -> &str {
 }
 
 impl Display {
-    /// For these runs, in order; `skip` tells which are there already.
-    pub fn new<'a>(
-        runs: impl Iterator<Item = &'a RunSpec>,
-        skip: impl Fn(u32) -> bool,
-        budget: Option<Nanos>,
-    ) -> Display {
+    /// For these runs, in order.
+    pub fn new<'a>(runs: impl Iterator<Item = &'a RunSpec>, budget: Option<Nanos>) -> Display {
         let terminal = std::io::stderr().is_terminal();
         let target =
             if terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
@@ -48,14 +45,21 @@ impl Display {
             .unwrap_or_else(|_| ProgressStyle::default_bar())
             .progress_chars("━╸ ");
         let mut groups: Vec<Group> = Vec::new();
-        for spec in runs.filter(|spec| !skip(spec.id)) {
+        for spec in runs {
             let name = group_of(spec);
             if let Some(group) = groups.iter_mut().find(|g| g.name == name) {
                 group.runs += 1;
             } else {
                 let bar =
                     bars.add(ProgressBar::new(0).with_style(style.clone()).with_prefix(name.to_string()));
-                groups.push(Group { name: name.to_string(), runs: 1, done: 0, took: Nanos::ZERO, bar });
+                groups.push(Group {
+                    name: name.to_string(),
+                    runs: 1,
+                    done: 0,
+                    took: Nanos::ZERO,
+                    mean: None,
+                    bar,
+                });
             }
         }
         groups.iter().for_each(|g| g.bar.set_length(g.runs));
@@ -67,13 +71,10 @@ impl Display {
     /// A run begins.
     pub fn started(&mut self, spec: &RunSpec) {
         let left = self.time_left();
-        let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
-        if self.terminal {
-            let last = group.bar.message();
-            let mean =
-                last.split_once("  mean ").map(|(_, m)| m.split("  ").next().unwrap_or("").to_string());
-            let mean = mean.map(|m| format!("  mean {m}")).unwrap_or_default();
-            group.bar.set_message(format!("{}{mean}  {left}", what(spec)));
+        for group in self.groups.iter().filter(|g| self.terminal && !g.bar.is_finished()) {
+            let mean = group.mean.map(|m| format!("  last mean {m}")).unwrap_or_default();
+            let active = group.name == group_of(spec);
+            group.bar.set_message(if active { format!("{}{mean}  {left}", what(spec)) } else { mean });
         }
     }
 
@@ -87,20 +88,17 @@ impl Display {
         let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
         group.done += 1;
         group.took = group.took + elapsed;
-        let took = group.took;
-        let mean =
-            stats.running.mean_ns.map_or("nothing measured".to_string(), |m| Nanos(m as u64).to_string());
-        let whole = group.done == group.runs;
+        group.mean = stats.running.mean_ns.map(|m| Nanos(m as u64));
+        let (took, whole) = (group.took, group.done == group.runs);
         if self.terminal {
             group.bar.set_position(group.done);
             if whole {
                 group.bar.finish_with_message(format!("done in {took}"));
-            } else {
-                group.bar.set_message(format!("{}  mean {mean}  {left}", what(spec)));
             }
         } else if whole {
+            let mean = group.mean.map_or("nothing measured".to_string(), |m| format!("mean {m}"));
             eprintln!(
-                "{:>13}: {} runs in {took}, last {} mean {mean}; {left}",
+                "{:>13}: {} runs in {took}, last {} {mean}; {left}",
                 group.name,
                 group.runs,
                 what(spec)

@@ -77,7 +77,10 @@ fn null_capacity(name: &str) -> Option<anyhow::Result<Bytes>> {
 }
 
 /// The description of a simulated device: a name of the catalogue or a file.
-fn simulated(what: &str) -> anyhow::Result<Description> {
+///
+/// # Errors
+/// Where there is none, or it is wrong.
+pub fn simulated(what: &str) -> anyhow::Result<Description> {
     if catalogue::names().any(|name| name == what) {
         return catalogue::get(what).map_err(usage);
     }

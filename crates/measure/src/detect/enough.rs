@@ -8,9 +8,8 @@
 //! narrow covers too rarely. Against that: looks come at lengths that grow by
 //! at least a half; a minimum of batches and periods is demanded first; the
 //! half-width is held to r / (1 + r) so that the error relative to the true
-//! mean is r (A. M. Law, "Simulation modeling and analysis", 9.4.1); and two
-//! methods have to agree, batch means and, without its resampling noise, the
-//! spread between the two halves.
+//! mean is r (A. M. Law, "Simulation modeling and analysis", 9.4.1); and
+//! the means of the two halves must agree as well as that precision implies.
 //!
 //! Units: IOs, nanoseconds. Limits: IOs that are rare and did not happen yet
 //! cannot be known of; the minimum number of IOs is the caller's guard.
@@ -108,7 +107,7 @@ pub fn enough(response_ns: &[u64], period_ios: Option<f64>, rule: &StopRule) -> 
     let batches = found.map_or(0, |i| i.batches);
     let precise =
         width.is_some_and(|w| w <= goal) && halves_agree(response_ns, period, rule.relative_half_width);
-    if n >= minimum && batches >= rule.min_batches.min(30) && precise {
+    if n >= minimum && batches >= rule.min_batches.min(interval::BATCHES as u64) && precise {
         return verdict(Reason::PreciseEnough, 0, n);
     }
     if n >= rule.cap_ios {
@@ -117,15 +116,20 @@ pub fn enough(response_ns: &[u64], period_ios: Option<f64>, rule: &StopRule) -> 
     let wanted = match width {
         _ if n < minimum => minimum as f64,
         // A half-width falls with the root of the length.
-        Some(width) if batches >= rule.min_batches.min(30) => n as f64 * (width / goal).powi(2),
+        Some(width) if batches >= rule.min_batches.min(interval::BATCHES as u64) => {
+            n as f64 * (width / goal).powi(2)
+        }
         _ => n as f64 * 2.0,
     };
     let at_least = if n < minimum { minimum as f64 } else { n as f64 * GROWTH };
     let expected = whole(wanted.max(at_least), period).min(rule.cap_ios);
     let next =
         whole(wanted.clamp(at_least, at_least.max(n as f64 * MAX_GROWTH)), period).clamp(n + 1, rule.cap_ios);
-    let reason =
-        if n < minimum || batches < rule.min_batches.min(30) { Reason::TooFew } else { Reason::TooWide };
+    let reason = if n < minimum || batches < rule.min_batches.min(interval::BATCHES as u64) {
+        Reason::TooFew
+    } else {
+        Reason::TooWide
+    };
     verdict(reason, next - n, expected.max(next))
 }
 

@@ -21,8 +21,8 @@ use super::series::{autocorrelation, mean, mean_ns, normal, student_t};
 use serde::{Deserialize, Serialize};
 use uflip_device::rng::Rng;
 
-/// Batches aimed at.
-const BATCHES: usize = 30;
+/// Batches aimed at; up to twice as many where a period is long.
+pub(crate) const BATCHES: usize = 30;
 /// Fewer batches than this give no interval.
 pub const MIN_BATCHES: usize = 5;
 /// Autocorrelation times in a batch, at least.
@@ -109,7 +109,7 @@ pub fn batch_means(response_ns: &[u64], period_ios: Option<f64>, level: f64) -> 
         return None;
     }
     let size = ((n / batches as f64 / step).floor().max(1.0) * step) as usize;
-    let means: Vec<f64> = response_ns.chunks_exact(size.max(1)).take(BATCHES).map(mean_ns).collect();
+    let means: Vec<f64> = response_ns.chunks_exact(size.max(1)).map(mean_ns).collect();
     let batches = means.len();
     let (low, high) = around(&means, level);
     let centre = mean(&means);
@@ -160,11 +160,15 @@ pub fn block_bootstrap(
     assert!(resamples >= 100, "percentiles need at least 100 resamples");
     let n = response_ns.len();
     let (shortest, step) = unit(response_ns, period_ios, TIMES);
-    let blocks = ((n as f64 / shortest) as usize).min(2 * BATCHES);
+    // Where a period ends is as uncertain at both ends of a block: long ones
+    // keep that from looking like variance.
+    let most = if step > 1.0 { BATCHES / 2 } else { 2 * BATCHES };
+    let blocks = ((n as f64 / shortest) as usize).min(most);
     if blocks < MIN_BATCHES {
         return None;
     }
-    let size = ((n as f64 / blocks as f64 / step).floor().max(1.0) * step) as usize;
+    let size = ((n as f64 / blocks as f64 / step).round().max(1.0) * step) as usize;
+    let blocks = (n / size).max(MIN_BATCHES);
     let mut sums = Vec::with_capacity(n + 1);
     sums.push(0u128);
     response_ns.iter().for_each(|&v| sums.push(sums[sums.len() - 1] + u128::from(v)));
@@ -194,4 +198,75 @@ pub fn block_bootstrap(
         batches: blocks as u64,
         method: Method::BlockBootstrap,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic::{Series, generate};
+    use super::*;
+
+    #[test]
+    fn uncorrelated_symmetric_batches_give_the_textbook_interval() {
+        let offsets = [-3.0, 1.0, 2.0, -1.0, 3.0, -2.0];
+        let means: Vec<f64> =
+            (0..30).map(|i| offsets[i % 15 % 6] * if i < 15 { 1.0 } else { -1.0 }).collect();
+        let variance = means.iter().map(|m| m * m).sum::<f64>() / 29.0;
+        let half = 2.0452 * (variance / 30.0).sqrt();
+        let (low, high) = around(&means, 0.95);
+        assert!((high / half - 1.0).abs() < 1e-4 && (low / half + 1.0).abs() < 1e-4, "{low} {high} {half}");
+    }
+
+    #[test]
+    fn skewed_batches_bend_the_interval_upwards_and_correlated_ones_widen_it() {
+        let skewed: Vec<f64> = (0..30).map(|i| if i % 10 == 0 { 5000.0 } else { 1000.0 }).collect();
+        let (low, high) = around(&skewed, 0.95);
+        assert!(low < 0.0 && high > -1.3 * low, "{low} {high}");
+        let series = |correlation, seed| {
+            let series = Series { ios: 3000, noise: 0.3, correlation, seed, ..Series::default() };
+            batch_means(&generate(&series), None, 0.95).unwrap().relative_half_width().unwrap()
+        };
+        let ratio: f64 = (0..20).map(|seed| series(0.8, seed) / series(0.0, seed)).sum::<f64>() / 20.0;
+        // The variance of the mean grows by (1 + 0.8) / (1 - 0.8) = 9.
+        assert!((2.3..4.2).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn batches_are_whole_periods() {
+        let series = Series {
+            ios: 5000,
+            duty: 0.1,
+            period_ios: Some(12.5),
+            noise: 0.01,
+            seed: 1,
+            ..Series::default()
+        };
+        let values = generate(&series);
+        let found = batch_means(&values, Some(12.5), 0.95).unwrap();
+        let size = found.n as f64 / found.batches as f64;
+        assert!((size / 12.5 - (size / 12.5).round()).abs() <= 0.5 / 12.5, "{found:?}");
+        assert!(found.relative_half_width().unwrap() < 0.05, "{found:?}");
+        let boot = block_bootstrap(&values, Some(12.5), 0.95, 500, 7).unwrap();
+        assert_eq!(boot, block_bootstrap(&values, Some(12.5), 0.95, 500, 7).unwrap());
+        assert_ne!(boot, block_bootstrap(&values, Some(12.5), 0.95, 500, 8).unwrap());
+    }
+
+    #[test]
+    fn the_autocorrelation_time_is_that_of_the_process() {
+        let series = Series { ios: 100_000, noise: 0.05, correlation: 0.8, seed: 2, ..Series::default() };
+        let time = autocorrelation_time_ios(&generate(&series)).unwrap();
+        assert!((time / 9.0 - 1.0).abs() < 0.15, "{time}");
+        assert_eq!(autocorrelation_time_ios(&[7; 1000]), None);
+    }
+
+    #[test]
+    fn odd_series_have_no_interval_or_a_point() {
+        for series in [&[][..], &[1], &[1, 2, 3, 4]] {
+            assert_eq!(batch_means(series, None, 0.95), None);
+            assert_eq!(block_bootstrap(series, None, 0.95, 100, 1), None);
+        }
+        for value in [0, 7, u64::MAX] {
+            let found = batch_means(&[value; 100], None, 0.95).unwrap();
+            assert_eq!((found.low_ns, found.high_ns), (found.mean_ns, found.mean_ns));
+        }
+    }
 }

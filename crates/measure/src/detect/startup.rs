@@ -93,7 +93,9 @@ pub fn start_up(response_ns: &[u64]) -> Option<StartUp> {
             horizon = if horizon == longest { 0 } else { (horizon * 2).min(longest) };
         }
     }
-    best.map(|(_, phase)| describe(response_ns, &phase))
+    // Extremes can make logarithms and means differ in opposite directions.
+    let agree = |s: &StartUp| (s.kind == Kind::Cheap) == (s.before_mean_ns < s.after_mean_ns);
+    best.map(|(_, phase)| describe(response_ns, &phase)).filter(agree)
 }
 
 /// 1 for IOs that stand out from the running phase as expensive, 0 for others:

@@ -2,8 +2,8 @@
 //! round, until its mean is stable.
 //!
 //! Method: the steady-state criterion of the SNIA Solid State Storage
-//! Performance Test Specification (Enterprise, version 1.1, section 2.1.24, and
-//! 2.0.1): over a window of five rounds the largest and the smallest value lie
+//! Performance Test Specification (Enterprise 1.1 and later, definition of steady
+//! state): over a window of five rounds the largest and the smallest value lie
 //! within 20 % of the window's average of each other, and the least-squares line
 //! through them rises or falls by at most 10 % of the average from the first
 //! round to the last. Known limit, often criticised: a slow drift of up to 2.5 %

@@ -6,7 +6,8 @@
 //! Source: paper 000/001, section 3.1 and Table 1. What the paper leaves open,
 //! for a target space of `n` slots:
 //!
-//! * sequential: slot `i mod n`; it wraps at the end of the target space.
+//! * sequential: slot `i mod n`; it wraps at the end of the target space. With
+//!   `start=s`, slot `(s + i) mod n`.
 //! * random: any of the `n` slots, with repetition.
 //! * random without repetition: a permutation of the `n` slots, and another
 //!   one for each further pass (see [`super::permute`]).
@@ -45,6 +46,7 @@ impl Walk {
     pub(crate) fn new(basic: &Basic, n: u64, seed: u64) -> Result<Walk, PatternError> {
         Ok(match basic.location {
             Location::Sequential => Walk::Cyclic { slot: 0, n },
+            Location::SequentialFrom { slot } => Walk::Cyclic { slot: slot.min(n.saturating_sub(1)), n },
             Location::Random => Walk::Random { rng: Rng::new(seed), n },
             Location::RandomUnique => Walk::Permuted(Permutation::new(n, seed)),
             Location::Ordered { incr: 0 } => Walk::Cyclic { slot: 0, n: 1 },

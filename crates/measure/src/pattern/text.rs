@@ -12,6 +12,7 @@
 //! keys    = io_size io_shift target_offset target_size       a size: 512B 32K 1G
 //!         | incr         a whole number (SR and SW)
 //!         | partitions   a number from 1 (SR and SW)
+//!         | start        the slot of the first IO, from 0 (SR and SW)
 //!         | repeat       no: no address again until all were used (RR and RW)
 //!         | pause        a time: 100us 1.5ms; with burst, between bursts
 //!         | burst        IOs from 1, with pause
@@ -28,7 +29,8 @@ use std::fmt;
 use std::str::FromStr;
 use uflip_device::{Bytes, Nanos};
 
-const KEYS: &str = "io_size, io_shift, target_offset, target_size, incr, partitions, repeat, pause or burst";
+const KEYS: &str =
+    "io_size, io_shift, target_offset, target_size, incr, partitions, start, repeat, pause or burst";
 
 impl fmt::Display for Basic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,6 +44,7 @@ impl fmt::Display for Basic {
         }
         match self.location {
             Location::Sequential | Location::Random => {}
+            Location::SequentialFrom { slot } => write!(f, ", start={slot}")?,
             Location::RandomUnique => f.write_str(", repeat=no")?,
             Location::Ordered { incr } => write!(f, ", incr={incr}")?,
             Location::Partitioned { partitions } => write!(f, ", partitions={partitions}")?,
@@ -264,6 +267,12 @@ impl<'a> Parser<'a> {
         };
         let mut basic = keys.basic;
         let random = basic.is_random();
+        if let Some((slot, at)) = keys.start {
+            if random || keys.incr.is_some() || keys.partitions.is_some() || keys.unique.is_some() {
+                return fail(at, "start only with plain SR or SW");
+            }
+            basic.location = Location::SequentialFrom { slot };
+        }
         basic.location = match (keys.incr, keys.partitions, keys.unique) {
             (Some((_, at)), ..) | (_, Some((_, at)), _) if random => {
                 return fail(at, "incr and partitions only with SR or SW");
@@ -293,6 +302,7 @@ struct Keys<'a> {
     seen: Vec<&'a str>,
     incr: Option<(i64, usize)>,
     partitions: Option<(u32, usize)>,
+    start: Option<(u64, usize)>,
     unique: Option<(bool, usize)>,
     pause: Option<Nanos>,
     burst: Option<(u32, usize)>,
@@ -305,6 +315,7 @@ impl<'a> Keys<'a> {
             seen: Vec::new(),
             incr: None,
             partitions: None,
+            start: None,
             unique: None,
             pause: None,
             burst: None,
@@ -325,6 +336,7 @@ impl<'a> Keys<'a> {
             "incr" => self.incr = Some((int()?, at)),
             "partitions" => self.partitions = Some((count()?, at)),
             "repeat" if value == "no" => self.unique = Some((true, at)),
+            "start" => self.start = Some((value.parse().map_err(|_| "a slot's number from 0")?, at)),
             "repeat" if value == "yes" => self.unique = Some((false, at)),
             "repeat" => return Err("yes or no"),
             "pause" => self.pause = Some(time()?),

@@ -103,7 +103,10 @@ fn need(basic: &Basic, ios: u64) -> u64 {
             let partitions = u64::from(partitions.max(1));
             partitions.saturating_mul(ios.div_ceil(partitions).max(MIB.div_ceil(io_size)))
         }
-        Location::Sequential | Location::Random | Location::RandomUnique => ios,
+        Location::Sequential
+        | Location::SequentialFrom { .. }
+        | Location::Random
+        | Location::RandomUnique => ios,
     };
     slots.max(1).saturating_add(basic.io_shift.0.div_ceil(io_size)).saturating_mul(io_size)
 }

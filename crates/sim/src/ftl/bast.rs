@@ -17,7 +17,10 @@
 //!
 //! Going on in another log than the last costs a change of the page map held
 //! in RAM (`timing.log_switch_us`). With `page_wise_log_copy` a full merge
-//! copies the log's pages one at a time, the data block's row by row.
+//! copies the log's pages one at a time, the data block's row by row. With
+//! `restart_merges` a write to page 0 merges a log that is not in order. With
+//! `repay_merges` each new log comes with a merge once all were taken, until
+//! the debt is paid.
 //!
 //! Superblock `s` and its log lie in bank `s % banks`. A merge costs rows, not
 //! a loop over pages. Memory: 4 bytes a superblock, one bit a page, and 4
@@ -29,6 +32,7 @@ use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
 use crate::describe;
 use crate::nand::{Nand, Shape};
+use crate::planted::{Bug, planted};
 
 const NONE: u32 = u32::MAX;
 
@@ -56,6 +60,10 @@ pub struct Bast {
     limit: usize,
     permuted_switch: bool,
     page_wise_log_copy: bool,
+    restart_merges: bool,
+    repay_merges: bool,
+    /// All logs were taken and not yet paid back.
+    owing: bool,
     /// The log whose page map is in RAM.
     active: u32,
     /// Physical data block of each superblock, `NONE` before the first merge.
@@ -95,6 +103,9 @@ impl Bast {
             limit: f.log_blocks.unwrap_or(4) as usize,
             permuted_switch: f.permuted_switch.unwrap_or(false),
             page_wise_log_copy: f.page_wise_log_copy.unwrap_or(false),
+            restart_merges: f.restart_merges.unwrap_or(false),
+            repay_merges: f.repay_merges.unwrap_or(false),
+            owing: false,
             active: NONE,
             data: vec![NONE; sbs],
             written: Written::new(shape.units_per_sb, shape.logical_sbs),
@@ -122,11 +133,13 @@ impl Bast {
     fn log_for(&mut self, nand: &mut Nand, at_ns: u64, logical: u32) -> (usize, u64) {
         let mut at = at_ns;
         if self.log_of[logical as usize] == NO_LOG {
-            if self.logs.len() >= self.limit {
+            self.owing = self.repay_merges && (self.owing || self.logs.len() >= self.limit);
+            if self.logs.len() >= self.limit || self.owing && !self.logs.is_empty() {
                 // The new log has a block of its own; it need not wait for the
                 // merge, but the write is done only when both are.
                 at = self.reclaim(nand, at_ns);
             }
+            self.owing &= !self.logs.is_empty();
             let bank = self.bank(logical);
             let physical = self.free.take(bank).expect("a bank has blocks for every log and a merge");
             let place = self.spare_places.pop().unwrap_or_else(|| vec![NONE; self.units_per_sb as usize]);
@@ -160,7 +173,7 @@ impl Bast {
         self.log_of[log.logical as usize] = NO_LOG;
         let total = self.written.count(log.logical);
         let complete = log.valid == total && log.used == log.valid;
-        if complete && (log.in_order || self.permuted_switch) {
+        if complete && (log.in_order || self.permuted_switch || planted(Bug::SwitchOutOfOrder)) {
             self.counts.switch += 1;
             self.replace(nand, at_ns, log)
         } else if log.in_order && !self.has_gaps(&log) {
@@ -184,7 +197,7 @@ impl Bast {
     fn replace(&mut self, nand: &mut Nand, at_ns: u64, mut log: Log) -> u64 {
         let mut end = at_ns;
         let old = std::mem::replace(&mut self.data[log.logical as usize], log.physical);
-        if log.in_order {
+        if log.in_order || planted(Bug::SwitchOutOfOrder) {
             self.permuted.remove(&log.logical);
         } else {
             self.permuted.insert(log.logical, log.place.clone().into_boxed_slice());
@@ -199,6 +212,9 @@ impl Bast {
 
     fn erase(&mut self, nand: &mut Nand, at_ns: u64, physical: u32) -> u64 {
         let end = nand.erase_rows(at_ns, physical);
+        if planted(Bug::BlockIsLost) && physical % 16 == 5 {
+            return end;
+        }
         self.free.give(physical, nand.bank_of(physical), nand.erase_counts[physical as usize]);
         end
     }
@@ -249,7 +265,8 @@ impl Bast {
                 continue;
             }
             let place = log.place[index as usize];
-            let source = if place == NONE {
+            let old = planted(Bug::MergeTakesOldCopy) && self.data[log.logical as usize] != NONE;
+            let source = if place == NONE || old {
                 self.in_data(log.logical, index)
             } else {
                 u64::from(log.physical) * u64::from(self.units_per_sb) + u64::from(place)
@@ -262,8 +279,12 @@ impl Bast {
     /// Appends up to `count` pages of one superblock; gives how many and when
     /// they are programmed.
     fn append(&mut self, nand: &mut Nand, at_ns: u64, logical: u32, index: u32, count: u32) -> (u32, u64) {
-        let (i, reclaimed) = self.log_for(nand, at_ns, logical);
         let mut at = at_ns;
+        let old = self.log_of[logical as usize] as usize;
+        if self.restart_merges && index == 0 && self.logs.get(old).is_some_and(|log| !log.in_order) {
+            at = self.merge(nand, at, old);
+        }
+        let (i, reclaimed) = self.log_for(nand, at, logical);
         let log = &mut self.logs[i];
         if std::mem::replace(&mut self.active, log.physical) != log.physical {
             at = nand.switch_log(at, log.physical);

@@ -17,6 +17,7 @@ use super::written::Written;
 use super::{Ftl, MergeCounts};
 use crate::describe;
 use crate::nand::{Nand, Shape};
+use crate::planted::{Bug, planted};
 
 const NONE: u32 = u32::MAX;
 
@@ -86,7 +87,7 @@ impl Block {
         end
     }
 
-    /// Copies pages `from..to` out of `source` into `target`, whether they were
+    /// Copies `pages` out of `source` into `target`, whether they were
     /// ever written or not.
     fn copy(
         &self,
@@ -95,19 +96,18 @@ impl Block {
         logical: u32,
         source: u32,
         target: u32,
-        from: u32,
-        to: u32,
+        pages: std::ops::Range<u32>,
     ) -> u64 {
-        if from >= to || source == NONE {
+        if pages.is_empty() || source == NONE {
             return at_ns;
         }
         if let Some(witness) = &mut nand.witness {
             let first = u64::from(logical) * u64::from(self.units_per_sb);
-            for index in (from..to).filter(|i| self.written.has(first + u64::from(*i))) {
+            for index in pages.clone().filter(|i| self.written.has(first + u64::from(*i))) {
                 witness.copy(self.page(source, index), self.page(target, index));
             }
         }
-        nand.copy_rows(at_ns, target, u64::from(to - from))
+        nand.copy_rows(at_ns, target, u64::from(pages.end - pages.start))
     }
 
     /// Completes replacement block `i` from the data block, which it replaces.
@@ -120,7 +120,7 @@ impl Block {
         } else {
             self.counts.partial += 1;
         }
-        let mut end = self.copy(nand, at_ns, open.logical, old, open.physical, open.used, self.units_per_sb);
+        let mut end = self.copy(nand, at_ns, open.logical, old, open.physical, open.used..self.units_per_sb);
         self.data[open.logical as usize] = open.physical;
         if old != NONE {
             end = self.erase(nand, end, old);
@@ -139,9 +139,9 @@ impl Block {
         let (used, all) = (open.used, self.units_per_sb);
         let mut end = at_ns;
         // Before the new pages, and behind them from either block.
-        end = self.copy(nand, end, open.logical, open.physical, target, 0, index.min(used));
-        end = self.copy(nand, end, open.logical, open.physical, target, behind.min(used), used);
-        end = self.copy(nand, end, open.logical, old, target, behind.max(used), all);
+        end = self.copy(nand, end, open.logical, open.physical, target, 0..index.min(used));
+        end = self.copy(nand, end, open.logical, open.physical, target, behind.min(used)..used);
+        end = self.copy(nand, end, open.logical, old, target, behind.max(used)..all);
         self.program(nand, end, open.logical, target, index, count);
         end = nand.program_rows(end, target, u64::from(index), u64::from(count));
         self.data[open.logical as usize] = target;
@@ -190,7 +190,9 @@ impl Block {
             return self.merge(nand, at, i, index, count);
         }
         let old = self.data[logical as usize];
-        at = self.copy(nand, at, logical, old, open.physical, open.used, index);
+        if !planted(Bug::GapIsNotCopied) {
+            at = self.copy(nand, at, logical, old, open.physical, open.used..index);
+        }
         self.program(nand, at, logical, open.physical, index, count);
         at = nand.program_rows(at, open.physical, u64::from(index), u64::from(count));
         self.open[i].used = index + count;

@@ -16,6 +16,7 @@ use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
 use crate::describe;
 use crate::nand::{Nand, Shape};
+use crate::planted::{Bug, planted};
 
 /// Bytes of a map entry on flash.
 const ENTRY_BYTES: u64 = 4;
@@ -91,7 +92,9 @@ impl Dftl {
         } else {
             let slot = self.victim();
             let old = std::mem::replace(&mut self.cache[slot], new);
-            self.slot_of.remove(&old.map_page);
+            if !planted(Bug::EvictedStaysCached) {
+                self.slot_of.remove(&old.map_page);
+            }
             if old.changed {
                 self.counts.map_writes += 1;
                 at = self.pages.write_one(nand, at, self.units + old.map_page);
@@ -180,6 +183,9 @@ impl Ftl for Dftl {
     }
 
     fn check(&self, nand: &Nand) -> Result<(), String> {
+        if self.slot_of.len() != self.cache.len() {
+            return Err(format!("{} map pages cached, {} known", self.cache.len(), self.slot_of.len()));
+        }
         for (slot, cached) in self.cache.iter().enumerate() {
             if self.slot_of.get(&cached.map_page) != Some(&(slot as u32)) {
                 return Err(format!("map page {} is cached twice or nowhere", cached.map_page));

@@ -23,6 +23,7 @@ use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
 use crate::describe;
 use crate::nand::{Nand, Shape};
+use crate::planted::{Bug, planted};
 
 const NONE: u32 = u32::MAX;
 
@@ -199,7 +200,7 @@ impl Fast {
         let left = self.written.among(log.logical, log.used, rest);
         if left == 0 {
             self.counts.switch += 1;
-        } else if self.has_newer_in_log(log) {
+        } else if self.has_newer_in_log(log) && !planted(Bug::SequentialLogWins) {
             // Pages of the log that were overwritten since cannot be copied
             // over what was programmed.
             return self.full_merge(nand, at_ns, log.logical);

@@ -20,6 +20,8 @@ use super::free::FreeList;
 use super::{Ftl, MergeCounts};
 use crate::describe::{self, GcPolicy, WearLevelling};
 use crate::nand::{Nand, Shape};
+use crate::planted::{Bug, planted};
+use crate::units::Divisor;
 use uflip_device::rng::Rng;
 
 const NONE: u32 = u32::MAX;
@@ -42,6 +44,7 @@ struct Frontier {
 #[derive(Clone, Debug)]
 pub struct Page {
     units_per_sb: u32,
+    by_units_per_sb: Divisor,
     slots: u32,
     streams: u32,
     policy: GcPolicy,
@@ -93,6 +96,7 @@ impl Page {
         let levelling = f.wear_levelling;
         Page {
             units_per_sb: shape.units_per_sb,
+            by_units_per_sb: Divisor::new(shape.units_per_sb),
             slots: shape.banks,
             streams: streams(f),
             policy: f.gc.unwrap_or_default(),
@@ -136,7 +140,7 @@ impl Page {
 
     #[inline]
     fn invalidate(&mut self, ppu: u32) {
-        let sb = (ppu / self.units_per_sb) as usize;
+        let sb = self.by_units_per_sb.split(ppu).0 as usize;
         self.valid_bits[ppu as usize / 64] &= !(1 << (ppu % 64));
         self.valid[sb] -= 1;
         let key = self.key[sb];
@@ -183,9 +187,11 @@ impl Page {
 
     /// Maps `unit` to page `index` of `sb`.
     #[inline]
-    fn install(&mut self, unit: u32, sb: u32, index: u32) {
+    fn install(&mut self, unit: u32, sb: u32, index: u32, moved: bool) {
         let ppu = sb * self.units_per_sb + index;
-        self.map[unit as usize] = ppu;
+        if !(moved && planted(Bug::MovedPageIsNotMapped)) {
+            self.map[unit as usize] = ppu;
+        }
         self.owner[ppu as usize] = unit;
         self.valid_bits[ppu as usize / 64] |= 1 << (ppu % 64);
         self.valid[sb as usize] += 1;
@@ -283,11 +289,11 @@ impl Page {
     fn move_page(&mut self, nand: &mut Nand, at_ns: u64, from: u32, stream: u32) {
         let unit = self.owner[from as usize];
         let (sb, index) = self.next_page(nand, at_ns, stream, false);
-        let read = nand.read_page(at_ns, u64::from(from));
+        let read = nand.read_page(at_ns, from);
         nand.ops.copies += 1;
         nand.program_lane(read, nand.lane_at(sb, index), None);
         self.invalidate(from);
-        self.install(unit, sb, index);
+        self.install(unit, sb, index, true);
         self.close_if_full(sb, index);
         if let Some(witness) = &mut nand.witness {
             witness.copy(u64::from(from), u64::from(sb * self.units_per_sb + index));
@@ -313,21 +319,15 @@ impl Page {
         }
     }
 
-    /// Logical pages mapped.
-    #[cfg(test)]
-    fn mapped(&self) -> u64 {
-        self.valid.iter().map(|v| u64::from(*v)).sum()
-    }
-
     /// Writes one page; gives when its program ends.
     #[inline]
     pub(super) fn write_one(&mut self, nand: &mut Nand, at_ns: u64, unit: u64) -> u64 {
         let (sb, index) = self.next_page(nand, at_ns, 0, true);
         let old = self.map[unit as usize];
-        if old != NONE {
+        if old != NONE && !planted(Bug::OldCopyStaysValid) {
             self.invalidate(old);
         }
-        self.install(unit as u32, sb, index);
+        self.install(unit as u32, sb, index, false);
         self.close_if_full(sb, index);
         if let Some(witness) = &mut nand.witness {
             witness.host_write(unit, u64::from(sb * self.units_per_sb + index));
@@ -348,7 +348,7 @@ impl Ftl for Page {
         for u in unit..unit + count {
             let ppu = self.map[u as usize];
             if ppu != NONE {
-                end = end.max(nand.read_page(at_ns, u64::from(ppu)));
+                end = end.max(nand.read_page(at_ns, ppu));
             }
         }
         end

@@ -4,6 +4,7 @@ use crate::args::DevicesArgs;
 use crate::command::{print, print_json};
 use crate::describe;
 use uflip_device::identity::{Listing, SysPaths, host_facts, list_devices};
+use uflip_sim::catalogue;
 
 /// Runs the command.
 ///
@@ -13,12 +14,21 @@ pub fn devices(args: DevicesArgs) -> anyhow::Result<()> {
     let paths = SysPaths::default();
     let devices = list_devices(&paths);
     if args.json {
-        return print_json(&serde_json::json!({ "host": host_facts(&paths), "devices": devices }));
+        let simulated: Vec<String> = catalogue::names().map(|name| format!("sim:{name}")).collect();
+        return print_json(&serde_json::json!({
+            "host": host_facts(&paths), "devices": devices, "simulated": simulated,
+        }));
     }
+    let mut text = devices.iter().map(|d| entry(d) + "\n").collect::<String>();
     if devices.is_empty() {
-        return print("no block device is to be seen here; `uflip run FILE` measures through a file\n");
+        text += "no block device is to be seen here; `uflip run FILE` measures through a file\n\n";
     }
-    print(&devices.iter().map(entry).collect::<Vec<_>>().join("\n"))
+    text += "simulated\n";
+    for name in catalogue::names() {
+        let about = catalogue::get(name).map(|d| d.name).unwrap_or_default();
+        text += &format!("  sim:{name:36} {about}\n");
+    }
+    print(&text)
 }
 
 fn entry(listing: &Listing) -> String {

@@ -1,6 +1,6 @@
 //! `uflip plan`, and the plan options that `uflip run` shares with it.
 
-use crate::args::{MethodArg, PlanArgs, PlanOptionArgs, PresetArg, StateArg};
+use crate::args::{MethodArg, PlanArgs, PlanOptionArgs, PresetArg};
 use crate::command::{fresh_seed, print, print_json};
 use crate::progress::round_time;
 use crate::target::{self, Access, Place, SCRATCH};
@@ -15,7 +15,7 @@ use uflip_measure::{
 
 /// The time that the quick preset gets for its runs where no budget is typed;
 /// with the scratch file it stays within two minutes.
-pub const QUICK_BUDGET: Nanos = Nanos::from_secs(100);
+pub const QUICK_BUDGET: Nanos = Nanos::from_secs(90);
 
 /// The plan options of what was typed.
 ///
@@ -42,12 +42,7 @@ pub fn plan_options(
     options.baselines =
         args.baselines.iter().map(|name| name.parse().map_err(usage)).collect::<Result<_, _>>()?;
     if let Some(state) = args.state {
-        options.state = match state {
-            StateArg::Random => State::Random,
-            StateArg::Complete => State::Complete,
-            StateArg::Sequential => State::Sequential,
-            StateArg::None => State::None,
-        };
+        options.state = state.into();
     }
     options.repeats = args.repeats.unwrap_or(options.repeats);
     options.pause_between_runs = args.pause_between.unwrap_or(options.pause_between_runs);
@@ -172,7 +167,9 @@ fn runs_by_group(plan: &Plan) -> Vec<(String, usize)> {
 /// What an IO may take: 64 random reads tell where there is something to read,
 /// else what disks of this kind usually take.
 fn expected_mean(name: &str, place: &Place) -> (Nanos, String) {
-    let guess = if place.rotational == Some(true) { Nanos::from_millis(8) } else { Nanos::from_micros(200) };
+    // Virtual disks call themselves rotating whatever they are.
+    let turns = place.rotational == Some(true) && !place.summary.contains("virtio");
+    let guess = if turns { Nanos::from_millis(8) } else { Nanos::from_micros(200) };
     let assumed = (guess, "assumed; the target is not there to be asked".to_string());
     if place.to_be_made || place.virtual_time {
         return assumed;

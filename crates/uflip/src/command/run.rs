@@ -4,16 +4,18 @@
 
 mod auto;
 
-use crate::args::{MethodArg, RunArgs};
+use crate::args::{Cli, Command, MethodArg, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
-use crate::command::{fresh_seed, show};
+use crate::command::{fresh_seed, profile, report, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::progress::{Display, round_time};
 use crate::target::{self, Access, Opened, SCRATCH};
 use crate::usage;
 use anyhow::{Context, bail};
+use clap::Parser;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -61,7 +63,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
     let finished = match session.options.auto.clone() {
         Some(options) => auto::measure(&mut session, &options),
-        None => measure(&mut session),
+        None => measure(&mut session, false),
     };
     let Session { dir, store, options, opened, .. } = session;
     let kept = store.len();
@@ -75,7 +77,27 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     if options.remove_scratch {
         scratch::remove(Path::new(&options.target))?;
     }
+    profile::make(&dir)?;
+    report::write_report(&dir, None)?;
     show::print_results(&dir, args.json, false)
+}
+
+/// The standard benchmark of `sim:NAME` with the paper's fixed lengths into
+/// `folder`, as `uflip run` does it, without a word.
+///
+/// # Errors
+/// As [`run`].
+pub fn measure_simulated(name: &str, seed: u64, folder: &Path) -> anyhow::Result<()> {
+    let seed = seed.to_string();
+    let target = format!("sim:{name}");
+    let typed = ["uflip", "run", &target, "--preset", "standard", "--method", "fixed", "--seed", &seed, "-o"];
+    let typed = typed.iter().map(OsString::from).chain([folder.into()]);
+    let Command::Run(args) = Cli::try_parse_from(typed)?.command else { bail!("not a run") };
+    let mut session = begin(&args)?;
+    if measure(&mut session, true)? {
+        bail!("interrupted");
+    }
+    Ok(())
 }
 
 /// What else has to be typed to resume.
@@ -176,7 +198,7 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
 
 /// The target as it goes into the manifest: a path is made absolute so that
 /// `--resume` works from any folder.
-fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
+pub fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
     let typed = typed.unwrap_or(SCRATCH);
     if let Some(file) = typed.strip_prefix("sim:").filter(|f| Path::new(f).is_file()) {
         return Ok(format!("sim:{}", std::path::absolute(file)?.display()));
@@ -191,7 +213,7 @@ fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
 }
 
 /// Makes the results folder, or sees that it is empty. True where it was made.
-fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
+pub fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
     if dir.join("manifest.json").exists() {
         bail!(
             "{} holds a benchmark already; go on with it by --resume, or name another folder with -o",
@@ -249,17 +271,21 @@ fn summarised(facts: &impl Serialize, summary: String) -> anyhow::Result<serde_j
 }
 
 /// Executes the plan; true where it was stopped from outside.
-fn measure(session: &mut Session) -> anyhow::Result<bool> {
+fn measure(session: &mut Session, silent: bool) -> anyhow::Result<bool> {
     let Session { dir, store, plan, opened, options } = session;
-    announce(dir, plan, opened, options);
+    if !silent {
+        announce(dir, plan, opened, options);
+    }
     if opened.device.is_virtual() {
         store.set_durability(Durability::RELAXED);
     }
     let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| store.has(*id)).collect();
-    let mut display = Display::new(plan.runs(), |id| kept.contains(&id), options.budget_ns);
+    let shown = plan.runs().filter(|r| !silent && !kept.contains(&r.id));
+    let mut display = Display::new(shown, options.budget_ns);
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
         Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
+        Progress::Resetting { .. } if silent => {}
         Progress::Resetting { state } => display.note(&format!("bringing the device to the {state} state")),
         Progress::Pausing { .. } => {}
     };
@@ -268,7 +294,7 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
     display.close();
     let finished = finished?;
     store.sync()?;
-    if finished.cut_short > 0 {
+    if finished.cut_short > 0 && !silent {
         eprintln!("{} runs were cut short to stay within the time", finished.cut_short);
     }
     Ok(finished.stopped)
@@ -336,7 +362,7 @@ fn announce(dir: &Path, plan: &Plan, opened: &Opened, options: &RunOptions) {
     eprintln!("results go to {}", dir.display());
 }
 
-fn unix_now() -> u64 {
+pub fn unix_now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

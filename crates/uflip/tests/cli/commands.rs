@@ -17,7 +17,7 @@ fn the_main_job_without_any_argument_but_a_small_file() {
     assert!(err.contains("seed"), "the seed is not printed:\n{err}");
     assert!(!out.contains('\u{1b}'), "colour codes on a pipe");
     let dir = folder.path().join("uflip-out");
-    for file in ["manifest.json", "plan.json", "runs.ndjson"] {
+    for file in ["manifest.json", "plan.json", "runs.ndjson", "report.html"] {
         assert!(dir.join(file).is_file(), "{file} is missing");
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
@@ -27,6 +27,13 @@ fn the_main_job_without_any_argument_but_a_small_file() {
     assert_eq!(again, out);
     let facts = json(&expect(folder.path(), 0, &["show", "uflip-out", "--json"]).0);
     assert!(facts.is_object());
+    // The report can be made again, the same, anywhere.
+    let (out, err) = expect(folder.path(), 0, &["report", "uflip-out", "-o", "again.html"]);
+    assert!(out.is_empty() && err.contains("again.html"), "{out}{err}");
+    let read = |path: &str| std::fs::read_to_string(folder.path().join(path)).unwrap();
+    assert_eq!(read("again.html"), read("uflip-out/report.html"));
+    let (_, err) = expect(folder.path(), 1, &["report", "nowhere"]);
+    assert!(err.contains("nowhere"), "{err}");
     // A second run takes a folder of its own.
     expect(folder.path(), 0, &["run", "--scratch-size", "16M", "--only", "order", "--budget", "5s"]);
     assert!(folder.path().join("uflip-out-2/manifest.json").is_file());
@@ -130,7 +137,7 @@ fn exports_are_read_by_other_programs() {
     let ios: u64 = runs.iter().map(|r| r.1).sum();
     assert_eq!(uflip_results::read_records(&folder.path().join("all.parquet")).unwrap().len() as u64, ios);
     let script = "import duckdb; print(duckdb.sql(\"select count(*), sum(response_ns) > 0, count(distinct run) \
-                  from 'o/ios/*.parquet'\").fetchone())";
+                  from 'o/ios/*.parquet'\").fetchall()[0])";
     match Command::new("python3").args(["-c", script]).current_dir(folder.path()).output() {
         Ok(o) if o.status.success() => {
             assert_eq!(text(&o.stdout).trim(), format!("({ios}, True, {})", runs.len()));

@@ -1,9 +1,14 @@
 //! The binary as its users meet it. One test program, so that it links once.
 
+mod attach;
 mod auto;
 mod block_trace;
 mod commands;
 mod faults;
+mod house;
+mod job;
 mod kill;
+mod profile;
+mod streaming;
 mod support;
 mod witness;

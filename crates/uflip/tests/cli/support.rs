@@ -59,6 +59,11 @@ pub fn finished_runs(dir: &Path) -> Vec<(u64, u64)> {
 
 static LOOPS: Mutex<()> = Mutex::new(());
 
+/// Waits for the other tests with loop devices.
+pub fn loop_turn() -> MutexGuard<'static, ()> {
+    LOOPS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 /// A loop device over a file in memory, detached when dropped. Tests with one
 /// run one after another: a machine has few.
 pub struct Loop {
@@ -78,7 +83,7 @@ impl Loop {
 
     /// The same over this file, made `bytes` long.
     pub fn over(backing: tempfile::NamedTempFile, bytes: u64) -> Option<Loop> {
-        let turn = LOOPS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let turn = loop_turn();
         if !is_root() {
             skipped("loop devices need root");
             return None;

@@ -141,10 +141,10 @@ impl OnDevice<'_> {
         let Session { store, plan, opened, .. } = &mut *self.session;
         let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| store.has(*id)).collect();
         let shown = plan.steps[steps.clone()].iter().filter_map(|s| match s {
-            Step::Run(run) if main => Some(run),
+            Step::Run(run) if main && !kept.contains(&run.id) => Some(run),
             _ => None,
         });
-        let mut display = Display::new(shown, |id| kept.contains(&id), budget.map(|b| b.total));
+        let mut display = Display::new(shown, budget.map(|b| b.total));
         let watch = &self.watch;
         let mut progress = |event: &Progress<'_>| match event {
             Progress::RunStarted { spec, .. } => {

@@ -1,0 +1,173 @@
+//! Walking through a job's plan.
+//!
+//! How: [`crate::execute`] does each segment's steps. An optional segment is
+//! done while the self-scaling rule says so, from the throughputs of the runs
+//! kept so far, also those of a session before. Where a session goes on in the
+//! middle of a group, what comes before the missing run is done again without
+//! being kept: a fill or a burst of yesterday says nothing of the device today.
+//!
+//! Source: paper 004, appendix A; P. Chen and D. Patterson, "A new approach to
+//! I/O performance evaluation: self-scaling I/O benchmarks", SIGMETRICS 1993.
+
+use super::expand::{JobPlan, JobRun, Role, Segment};
+use super::{Job, Line};
+use crate::execute::{Control, ExecuteError, Finished, Progress, execute};
+use crate::plan::{Plan, Step};
+use crate::run::{RunSpec, Sink};
+use crate::state::Forget;
+use std::collections::BTreeMap;
+use uflip_device::{Bytes, Device, DeviceError, RunEnd, RunLimits};
+
+/// Throughputs in bytes a second of the runs kept so far, by run.
+pub type Kept = BTreeMap<u32, f64>;
+
+/// A job came to an end that it should not.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// A run failed.
+    #[error(transparent)]
+    Execute(#[from] ExecuteError),
+    /// What comes before a run could not be done again.
+    #[error("what comes before run {run}: {source}")]
+    Again {
+        /// Before which run.
+        run: u32,
+        /// What happened.
+        source: DeviceError,
+    },
+}
+
+/// Bytes a second; `None` where nothing was done.
+pub fn throughput(bytes: u64, end: &RunEnd) -> Option<f64> {
+    (end.ios > 0 && end.elapsed.0 > 0).then(|| bytes as f64 / end.elapsed.as_secs_f64())
+}
+
+/// Whether self-scaling goes on after block size `last`: some pattern's mean
+/// throughput at `last` is larger than at the size before by `percent` or more.
+fn goes_on(line: &Line, runs: &[JobRun], kept: &Kept, round: Option<u32>, at: usize, last: Bytes) -> bool {
+    let Some(percent) = line.until_percent else { return false };
+    let mean = |baseline, block: Bytes| {
+        let of = |run: &&JobRun| {
+            run.line == at
+                && run.round == round
+                && run.role == Role::Measured
+                && run.block == block
+                && run.baseline == baseline
+        };
+        let all: Vec<f64> = runs.iter().filter(of).filter_map(|run| kept.get(&run.id).copied()).collect();
+        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    };
+    line.patterns.iter().any(|baseline| {
+        let before = mean(*baseline, Bytes(last.0 / 2));
+        let growth = before.zip(mean(*baseline, last)).map(|(before, now)| now / before - 1.0);
+        growth.is_some_and(|growth| growth >= percent / 100.0)
+    })
+}
+
+/// Does `job`, already expanded to `planned`, on `device`. `kept` has the
+/// throughputs of what the sink has already and gets those of what is done.
+///
+/// # Errors
+/// [`DriveError`] at the first run that fails.
+pub fn drive(
+    job: &Job,
+    planned: &JobPlan,
+    device: &mut dyn Device,
+    sink: &mut dyn Sink,
+    kept: &mut Kept,
+    control: Control<'_>,
+    progress: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Finished, DriveError> {
+    let mut sum = Finished::default();
+    for segment in &planned.segments {
+        if segment.optional && !wanted(job, planned, segment, kept) {
+            continue;
+        }
+        let done = drive_segment(planned, segment, device, sink, kept, control, progress)?;
+        sum.done += done.done;
+        sum.already_kept += done.already_kept;
+        sum.cut_short += done.cut_short;
+        sum.stopped |= done.stopped;
+        sum.elapsed = sum.elapsed + done.elapsed;
+        if sum.stopped {
+            break;
+        }
+    }
+    Ok(sum)
+}
+
+/// Does one segment of a plan; see [`drive`].
+///
+/// # Errors
+/// [`DriveError`] at the first run that fails.
+pub fn drive_segment(
+    planned: &JobPlan,
+    segment: &Segment,
+    device: &mut dyn Device,
+    sink: &mut dyn Sink,
+    kept: &mut Kept,
+    control: Control<'_>,
+    progress: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Finished, DriveError> {
+    if !control.stop.after_this_run() && again(planned, segment, device, sink, control)? {
+        return Ok(Finished { stopped: true, ..Finished::default() });
+    }
+    let plan = part(&planned.plan, segment);
+    let mut watch = |event: &Progress<'_>| {
+        if let Progress::RunFinished { spec, stats, elapsed } = event {
+            let end = RunEnd { ios: stats.all.n, elapsed: *elapsed, ..RunEnd::default() };
+            kept.extend(throughput(bytes_of(spec, stats.all.n), &end).map(|t| (spec.id, t)));
+        }
+        progress(event);
+    };
+    Ok(execute(&plan, device, sink, &mut |_, _, _| Ok(RunEnd::default()), control, &mut watch)?)
+}
+
+/// Bytes of `ios` IOs of a run.
+pub fn bytes_of(spec: &RunSpec, ios: u64) -> u64 {
+    spec.pattern.basics().first().map_or(0, |basic| basic.io_size.0.saturating_mul(ios))
+}
+
+fn wanted(job: &Job, planned: &JobPlan, segment: &Segment, kept: &Kept) -> bool {
+    let line = job.lines.get(segment.line);
+    let last = Bytes(segment.block.0 / 2);
+    line.is_some_and(|line| goes_on(line, &planned.runs, kept, segment.round, segment.line, last))
+}
+
+/// The segment's steps as a plan of their own.
+fn part(plan: &Plan, segment: &Segment) -> Plan {
+    let steps = plan.steps.get(segment.steps.clone()).unwrap_or_default().to_vec();
+    Plan { steps, skipped: Vec::new(), notes: Vec::new(), ..plan.clone() }
+}
+
+/// Does again what comes before the segment's first missing run, where the sink
+/// has it and the run itself is missing. True where that was interrupted.
+fn again(
+    planned: &JobPlan,
+    segment: &Segment,
+    device: &mut dyn Device,
+    sink: &dyn Sink,
+    control: Control<'_>,
+) -> Result<bool, DriveError> {
+    let specs: Vec<&RunSpec> = planned.plan.steps[segment.steps.clone()]
+        .iter()
+        .filter_map(|step| if let Step::Run(spec) = step { Some(spec) } else { None })
+        .collect();
+    let Some(missing) = specs.iter().find(|spec| !sink.has(spec.id)) else { return Ok(false) };
+    let run = missing.id;
+    let of = |id: u32| planned.runs.get(id as usize);
+    let Some(group) = of(run).map(|run| run.group) else { return Ok(false) };
+    let before = specs.iter().filter(|spec| {
+        spec.id < run && of(spec.id).is_some_and(|r| r.group == group && r.role == Role::Before)
+    });
+    for spec in before {
+        let failed = |source| DriveError::Again { run, source };
+        let streams = spec.pattern.streams(spec.io_count, spec.seed);
+        let streams = streams.map_err(|source| ExecuteError::Pattern { run, source })?;
+        let limits = RunLimits { time: spec.time_limit, stop: control.stop };
+        if device.run(streams, &Forget, limits).map_err(failed)?.interrupted {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

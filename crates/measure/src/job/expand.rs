@@ -1,0 +1,495 @@
+//! From a job to a plan.
+//!
+//! How: a pure function of job, geometry and seed. Lists multiply: block sizes
+//! outermost, then shifts, then the alternatives of what comes before, then
+//! patterns, then repeats. A [`JobRun`] says of each run what it stands for; a
+//! [`Segment`] is a stretch of the plan's steps that is done or left out as a
+//! whole, where the self-scaling rule decides. What the target cannot take is
+//! left out with a reason.
+//!
+//! What comes before (fills and bursts) and endurance passes are ordinary runs
+//! with [`Purpose::Calibration`], every IO of them kept. A run that only its time
+//! ends gets an IOCount that no device reaches ([`FASTEST_IO`]).
+//!
+//! Source: paper 004, appendix A: before each block size the device is written
+//! with a 1 MB buffer, then sequential reads, random reads, sequential writes
+//! and random writes, each three times.
+
+use super::{Before, Each, Job, Length, Line, Start};
+use crate::micro::{Preset, Skipped};
+use crate::pattern::{Baseline, Basic, Location, Pattern};
+use crate::plan::{FORMAT, Plan, Step};
+use crate::run::{Point, Purpose, RunSpec};
+use serde::Serialize;
+use std::ops::Range;
+use uflip_device::rng::{Rng, derive_seed};
+use uflip_device::{Bytes, Geometry, Nanos};
+
+/// No IO takes less: bounds the IOs of a run that ends by time.
+pub const FASTEST_IO: Nanos = Nanos(50);
+/// The largest block size that self-scaling goes on to.
+pub const MAX_SCALED: Bytes = Bytes(128 << 20);
+/// The most runs that a job may come to.
+pub const MAX_RUNS: usize = 200_000;
+/// IOs of a run of endurance passes, at most (a pass at least): passes are kept
+/// in pieces, so that an interruption loses little.
+const PASS_IOS: u64 = 1 << 20;
+
+/// What a run of a job is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The experiment itself.
+    Measured,
+    /// It comes before one.
+    Before,
+    /// Whole-device writes of an endurance experiment.
+    Passes,
+}
+
+/// What a run of a job stands for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobRun {
+    /// The run's number.
+    pub id: u32,
+    /// The line's place among [`Job::lines`], from 0.
+    pub line: usize,
+    /// What it is for.
+    pub role: Role,
+    /// Runs that were brought about by the same things before have the same.
+    pub group: u32,
+    /// The endurance round that it follows or belongs to, from 0.
+    pub round: Option<u32>,
+    /// Which pattern.
+    pub baseline: Baseline,
+    /// IOSize.
+    pub block: Bytes,
+    /// IOShift.
+    pub shift: Bytes,
+    /// The burst before it: its IOSize and length, as text.
+    pub burst: Option<String>,
+    /// That burst's length.
+    pub burst_time: Option<Nanos>,
+    /// From 0.
+    pub repeat: u32,
+}
+
+/// Steps that are done or left out together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Which of the plan's.
+    pub steps: Range<usize>,
+    /// The line's place, from 0.
+    pub line: usize,
+    /// The endurance round, where there is one.
+    pub round: Option<u32>,
+    /// The block size.
+    pub block: Bytes,
+    /// True where self-scaling decides whether it is done.
+    pub optional: bool,
+}
+
+/// A job on a target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobPlan {
+    /// What is stored and executed.
+    pub plan: Plan,
+    /// One for each of the plan's runs, in order.
+    pub runs: Vec<JobRun>,
+    /// All steps, in order.
+    pub segments: Vec<Segment>,
+}
+
+/// A job cannot be done on this target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpandError {
+    /// Too many runs.
+    #[error(
+        "line {line} ({name}) brings the job to more than {MAX_RUNS} runs; type fewer values, repeats or rounds"
+    )]
+    TooMany {
+        /// The line's number in the file.
+        line: usize,
+        /// Its name.
+        name: String,
+    },
+    /// Nothing can be done.
+    #[error("the target can take none of the job's runs: {0}")]
+    Nothing(String),
+}
+
+/// A burst among the alternatives of what comes before.
+#[derive(Clone, Debug)]
+struct BurstRun {
+    baseline: Baseline,
+    block: Bytes,
+    length: Length,
+}
+
+/// One alternative of everything before an experiment.
+#[derive(Clone, Debug)]
+enum Prior {
+    Fill(Bytes),
+    Burst(BurstRun),
+    Idle(Nanos),
+}
+
+/// The alternatives of what comes before, each a sequence.
+fn alternatives(line: &Line, block: Bytes) -> Vec<Vec<Prior>> {
+    let mut all = vec![Vec::new()];
+    for before in &line.before {
+        let choices: Vec<Prior> = match before {
+            Before::Fill { block } => vec![Prior::Fill(*block)],
+            Before::Idle { time } => vec![Prior::Idle(*time)],
+            Before::Burst { baseline, blocks, lengths } => {
+                let of = |b: &Option<Bytes>| b.unwrap_or(block);
+                let mut distinct: Vec<Bytes> = blocks.iter().map(of).collect();
+                distinct.dedup();
+                let run = |block: Bytes, length: Length| BurstRun { baseline: *baseline, block, length };
+                let both = distinct.iter().flat_map(|b| lengths.iter().map(|l| Prior::Burst(run(*b, *l))));
+                both.collect()
+            }
+        };
+        all = all
+            .into_iter()
+            .flat_map(|first: Vec<Prior>| {
+                choices.iter().map(move |choice| {
+                    let mut sequence = first.clone();
+                    sequence.push(choice.clone());
+                    sequence
+                })
+            })
+            .collect();
+    }
+    all
+}
+
+/// The sizes that self-scaling may go on to after the line's own.
+fn further(line: &Line, geometry: Geometry) -> Vec<Bytes> {
+    let Some(last) = line.block_sizes.iter().max().filter(|_| line.until_percent.is_some()) else {
+        return Vec::new();
+    };
+    let most = MAX_SCALED.0.min(geometry.capacity.0 / 8);
+    let doubled = std::iter::successors(last.0.checked_mul(2), |size| size.checked_mul(2));
+    doubled.take_while(|size| *size <= most).map(Bytes).collect()
+}
+
+/// Puts a plan together.
+struct Builder<'a> {
+    job: &'a Job,
+    out: JobPlan,
+    group: u32,
+    full: bool,
+}
+
+/// What is common to the runs of one place in an experiment.
+#[derive(Clone)]
+struct Place<'a> {
+    at: usize,
+    line: &'a Line,
+    round: Option<u32>,
+    block: Bytes,
+    shift: Bytes,
+    burst: Option<BurstRun>,
+}
+
+/// The plan of `job` on a target of this geometry; `seed` where the job has none
+/// of its own.
+///
+/// # Errors
+/// [`ExpandError`].
+pub fn expand(job: &Job, target: &str, geometry: Geometry, seed: u64) -> Result<JobPlan, ExpandError> {
+    let plan = Plan {
+        format: FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_string(),
+        target: target.to_string(),
+        geometry,
+        seed: job.seed.unwrap_or(seed),
+        io_size: job.lines.first().and_then(|l| l.block_sizes.first().copied()).unwrap_or_default(),
+        preset: Preset::Standard,
+        steps: Vec::new(),
+        skipped: Vec::new(),
+        notes: Vec::new(),
+    };
+    let out = JobPlan { plan, runs: Vec::new(), segments: Vec::new() };
+    let mut builder = Builder { job, out, group: 0, full: false };
+    for (at, line) in job.lines.iter().enumerate() {
+        match &line.endurance {
+            None => builder.experiment(at, line, None),
+            Some(_) => builder.endurance(at, line),
+        }
+        if builder.full {
+            return Err(ExpandError::TooMany { line: line.number, name: line.name.clone() });
+        }
+    }
+    if builder.out.runs.iter().all(|run| run.role == Role::Before) {
+        let first = builder.out.plan.skipped.first();
+        let why = first.map_or("there are no lines".to_string(), |s| format!("{}: {}", s.label, s.reason));
+        return Err(ExpandError::Nothing(why));
+    }
+    Ok(builder.out)
+}
+
+impl Builder<'_> {
+    /// The runs of a line without passes.
+    fn experiment(&mut self, at: usize, line: &Line, round: Option<u32>) {
+        let optional = further(line, self.out.plan.geometry);
+        let own = line.block_sizes.iter().map(|block| (*block, false));
+        for (block, optional) in own.chain(optional.into_iter().map(|block| (block, true))) {
+            let from = self.out.plan.steps.len();
+            for shift in &line.shifts {
+                for prior in alternatives(line, block) {
+                    let burst = prior.iter().rev().find_map(|p| match p {
+                        Prior::Burst(burst) => Some(burst.clone()),
+                        _ => None,
+                    });
+                    let place = Place { at, line, round, block, shift: *shift, burst };
+                    self.measured(&place, &prior);
+                    if self.full {
+                        return;
+                    }
+                }
+            }
+            let steps = from..self.out.plan.steps.len();
+            self.out.segments.push(Segment { steps, line: at, round, block, optional });
+        }
+    }
+
+    /// The runs of one place, with what comes before them.
+    fn measured(&mut self, place: &Place<'_>, prior: &[Prior]) {
+        let geometry = self.out.plan.geometry;
+        let mut fresh = true;
+        for baseline in &place.line.patterns {
+            let basic = basic(place.line, *baseline, place.block, place.shift);
+            let pattern = Pattern::Basic(basic);
+            if let Err(reason) = pattern.check(geometry) {
+                self.skip(place, *baseline, reason.to_string());
+                continue;
+            }
+            for repeat in 0..place.line.repeats {
+                if fresh || place.line.each == Each::Run {
+                    self.group += 1;
+                    prior.iter().for_each(|prior| self.prior(place, prior));
+                    fresh = false;
+                }
+                let by_bytes = place.line.bytes.map(|bytes| (bytes.0 / place.block.0.max(1)).max(1));
+                let length = (place.line.count.or(by_bytes), place.line.time);
+                self.run(place, Role::Measured, basic, length, repeat);
+            }
+        }
+    }
+
+    fn skip(&mut self, place: &Place<'_>, baseline: Baseline, reason: String) {
+        let skipped = Skipped {
+            micro_benchmark: section(place),
+            baseline: baseline.to_string(),
+            label: place.block.exact(),
+            reason,
+        };
+        if !self.out.plan.skipped.contains(&skipped) {
+            self.out.plan.skipped.push(skipped);
+        }
+    }
+
+    fn prior(&mut self, place: &Place<'_>, prior: &Prior) {
+        match prior {
+            Prior::Idle(time) => self.out.plan.steps.push(Step::Pause { nanos: *time }),
+            Prior::Fill(block) => {
+                let whole = self.out.plan.geometry.capacity.0 / block.0.max(1);
+                let fill = Basic { location: Location::Sequential, ..Baseline::Sw.basic(*block) };
+                self.before(place, fill, (Some(whole.max(1)), None), None);
+            }
+            Prior::Burst(burst) => {
+                let basic = Basic {
+                    target_offset: place.line.offset,
+                    target_size: place.line.size,
+                    ..basic(place.line, burst.baseline, burst.block, Bytes(0))
+                };
+                let length = match burst.length {
+                    Length::Time(time) => (None, Some(time)),
+                    Length::Count(count) => (Some(count), None),
+                };
+                self.before(place, basic, length, Some(burst));
+            }
+        }
+    }
+
+    /// A run before an experiment, or a word on why it is left out.
+    fn before(
+        &mut self,
+        place: &Place<'_>,
+        basic: Basic,
+        length: (Option<u64>, Option<Nanos>),
+        burst: Option<&BurstRun>,
+    ) {
+        if let Err(reason) = Pattern::Basic(basic).check(self.out.plan.geometry) {
+            let what = if burst.is_some() { "burst before" } else { "fill before" };
+            return self.skip(place, basic.baseline(), format!("{what}: {reason}"));
+        }
+        let place = Place { block: basic.io_size, shift: Bytes(0), ..place.clone() };
+        self.run(&place, Role::Before, basic, length, 0);
+    }
+
+    /// The rounds of a line with passes.
+    fn endurance(&mut self, at: usize, line: &Line) {
+        let Some(endurance) = &line.endurance else { return };
+        let then = endurance.then.as_ref().and_then(|name| self.named(name));
+        let block = line.block_sizes.first().copied().unwrap_or_default();
+        let basic = Basic { location: Location::Sequential, ..basic(line, Baseline::Sw, block, Bytes(0)) };
+        let place = Place { at, line, round: None, block, shift: Bytes(0), burst: None };
+        let geometry = self.out.plan.geometry;
+        let pattern = match Pattern::Basic(basic).resolve(geometry) {
+            Ok(pattern) if pattern.check(geometry).is_ok() => pattern,
+            Ok(pattern) => {
+                let reason = pattern.check(geometry).err().map(|e| e.to_string()).unwrap_or_default();
+                return self.skip(&place, Baseline::Sw, reason);
+            }
+            Err(reason) => return self.skip(&place, Baseline::Sw, reason.to_string()),
+        };
+        let size = pattern.basics().first().and_then(|b| b.target_size).unwrap_or_default();
+        let slots = (size.0 / block.0.max(1)).max(1);
+        let passes_at_once = (PASS_IOS / slots).max(1);
+        for round in 0..endurance.rounds {
+            let place = Place { round: Some(round), ..place.clone() };
+            let from = self.out.plan.steps.len();
+            let (mut left, mut piece) = (endurance.passes, 0);
+            while left > 0 && !self.full {
+                let now = left.min(passes_at_once);
+                self.group += 1;
+                self.run(&place, Role::Passes, basic, (Some(now.saturating_mul(slots)), None), piece);
+                left -= now;
+                piece += 1;
+            }
+            let steps = from..self.out.plan.steps.len();
+            self.out.segments.push(Segment { steps, line: at, round: Some(round), block, optional: false });
+            if let Some((at, line)) = &then {
+                self.experiment(*at, line, Some(round));
+            }
+            if self.full {
+                return;
+            }
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<(usize, Line)> {
+        let mut lines = self.job.lines.iter().enumerate();
+        lines.find(|(_, line)| line.name == name).map(|(at, line)| (at, line.clone()))
+    }
+
+    /// Adds a run; its pattern is known to fit.
+    fn run(
+        &mut self,
+        place: &Place<'_>,
+        role: Role,
+        basic: Basic,
+        (count, time): (Option<u64>, Option<Nanos>),
+        repeat: u32,
+    ) {
+        let plan = &mut self.out.plan;
+        let id = self.out.runs.len();
+        self.full |= id >= MAX_RUNS;
+        let Ok(pattern) = Pattern::Basic(basic).resolve(plan.geometry) else { return };
+        if self.full {
+            return;
+        }
+        let id = id as u32;
+        let seed = derive_seed(plan.seed, u64::from(id));
+        if place.line.pause > Nanos::ZERO && !plan.steps.is_empty() {
+            plan.steps.push(Step::Pause { nanos: place.line.pause });
+        }
+        let label = basic.io_size.exact();
+        plan.steps.push(Step::Run(RunSpec {
+            id,
+            purpose: if role == Role::Measured { Purpose::MicroBenchmark } else { Purpose::Calibration },
+            baseline: basic.baseline().to_string(),
+            point: Some(Point {
+                micro_benchmark: match role {
+                    Role::Measured => section(place),
+                    Role::Before => format!("before {}", place.line.name),
+                    Role::Passes => place.line.name.clone(),
+                },
+                parameter: "IOSize".to_string(),
+                value: i64::try_from(basic.io_size.0).unwrap_or(i64::MAX),
+                label,
+            }),
+            repeat,
+            pattern: started(pattern, seed),
+            io_count: count.or(time.map(|t| t.0 / FASTEST_IO.0)).unwrap_or(1).max(1),
+            io_ignore: 0,
+            seed,
+            time_limit: time,
+        }));
+        let burst_length = place.burst.as_ref().map(|b| b.length);
+        self.out.runs.push(JobRun {
+            id,
+            line: place.at,
+            role,
+            group: self.group,
+            round: place.round,
+            baseline: basic.baseline(),
+            block: place.block,
+            shift: place.shift,
+            burst: place.burst.as_ref().map(burst_text),
+            burst_time: burst_length.and_then(|l| if let Length::Time(t) = l { Some(t) } else { None }),
+            repeat,
+        });
+    }
+}
+
+/// `rw(bs=2K,time=5s)`.
+fn burst_text(burst: &BurstRun) -> String {
+    let name = burst.baseline.name().to_ascii_lowercase();
+    format!("{name}(bs={},{})", burst.block.exact(), burst.length)
+}
+
+/// The name of the curve that a measured run belongs to: the line's, with what
+/// else varies in it besides the block size.
+fn section(place: &Place<'_>) -> String {
+    let mut name = place.line.name.clone();
+    if place.line.shifts.len() > 1 || place.shift != Bytes(0) {
+        name += &format!(" shift={}", place.shift.exact());
+    }
+    if let Some(burst) = &place.burst {
+        name += &format!(" after {}", burst_text(burst));
+    }
+    if let Some(round) = place.round {
+        name += &format!(" round={round}");
+    }
+    name
+}
+
+/// The basic pattern of a line. Random accesses are a permutation.
+fn basic(line: &Line, baseline: Baseline, block: Bytes, shift: Bytes) -> Basic {
+    let location = match (baseline.is_random(), line.start) {
+        (true, _) => Location::RandomUnique,
+        (false, Start::Random) => Location::SequentialFrom { slot: 0 },
+        (false, Start::Zero) => Location::Sequential,
+    };
+    Basic {
+        location,
+        io_shift: shift,
+        target_offset: line.offset,
+        target_size: line.size,
+        ..baseline.basic(block)
+    }
+}
+
+/// A sequential pattern that starts at random with its slot drawn.
+fn started(mut pattern: Pattern, seed: u64) -> Pattern {
+    for basic in pattern.basics_mut() {
+        if let Location::SequentialFrom { .. } = basic.location
+            && let Ok((slots, _)) = basic.slots()
+        {
+            let slot = Rng::new(derive_seed(seed, u64::MAX)).below(slots.max(1));
+            basic.location = Location::SequentialFrom { slot };
+        }
+    }
+    pattern
+}
+
+impl JobPlan {
+    /// True where any of its runs writes.
+    pub fn writes(&self) -> bool {
+        self.plan.runs().any(|run| run.pattern.writes())
+    }
+}

@@ -1,0 +1,165 @@
+//! A device's profile: what its stored runs boil down to, each figure with the
+//! runs behind it, its interval and the rule that made it.
+//!
+//! Method: [`build`] reads the runs and records of a store, finds the level of
+//! every baseline and of every point of every curve (`gather.rs`), and applies
+//! one rule a figure. The rules and the schema are in `docs/profile.md`; the
+//! knees themselves are `uflip_measure::detect::knee`. Nothing is measured
+//! here, nothing but the stored runs, plan and manifest is read, and the same
+//! store gives the same profile.
+//!
+//! Source: paper 001, sections 4.2, 5.2 (Table 3) and 5.3 (the seven hints);
+//! paper 003, section 4 (newer devices reverse the rules). Units are in the
+//! names; what was not measured, or has no effect, is `None`.
+
+pub mod card;
+mod class;
+mod effects;
+mod evidence;
+mod figures;
+mod gather;
+mod hints;
+mod knees;
+mod soundness;
+mod spaces;
+pub mod table3;
+
+use crate::contents::StoreContents;
+use crate::error::StoreError;
+use crate::files::write_whole;
+use crate::records::read_records;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+pub use class::{Class, DeviceClass, FailedAssumption, Indicator};
+pub use effects::{Effect, EffectPoint};
+pub use evidence::{Evidence, EvidenceMap, Per};
+pub use figures::Granularity;
+pub use hints::{Hint, Verdict};
+pub use knees::{Alignment, Locality, Order, Partitions};
+pub use soundness::{Finding, Severity};
+pub use table3::{Table3Row, table3_row};
+
+/// The version of the profile's format.
+pub const FORMAT: u32 = 1;
+/// The profile's file in a store.
+pub const FILE: &str = "profile.json";
+
+/// A device's profile. The evidence of field `x` is `evidence.x` of the same
+/// object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The program and version that measured.
+    pub tool: String,
+    /// The target in one line.
+    pub target: String,
+    /// The seed of the plan.
+    pub seed: u64,
+    /// IOSize of the baselines; None where there are none.
+    pub io_size_bytes: Option<u64>,
+    /// Mean response time of the running phase.
+    pub baseline_ms: Per<f64>,
+    /// IOs of the start-up phase.
+    pub start_up_ios: Per<u64>,
+    /// IOs of one oscillation of the running phase.
+    pub period_ios: Per<f64>,
+    /// IOIgnore of the runs.
+    pub io_ignore: Per<u64>,
+    /// IOCount of the runs.
+    pub io_count: Per<u64>,
+    /// Idle time between two runs.
+    pub pause_between_runs_s: Option<f64>,
+    /// The smallest Pause at which RW costs as SW.
+    pub pause_rw_ms: Option<f64>,
+    /// Evidence of the two pauses.
+    pub evidence: EvidenceMap,
+    /// Where random writes are cheap.
+    pub locality: Locality,
+    /// How many sequential streams of writes are cheap.
+    pub partitions: Partitions,
+    /// What the order of writes costs.
+    pub order: Order,
+    /// What alignment costs.
+    pub alignment: Alignment,
+    /// What an IO costs by its size.
+    pub granularity: Granularity,
+    /// What several streams at once gain or lose.
+    pub parallelism: Effect,
+    /// What mixing two baselines gains or loses.
+    pub mix: Effect,
+    /// What kind of device this is.
+    pub device_class: DeviceClass,
+    /// The seven hints of paper 001 on this device.
+    pub hints: Vec<Hint>,
+    /// What speaks against the results.
+    pub soundness: Vec<Finding>,
+}
+
+/// The profile of the store `contents`, from its runs and records.
+///
+/// # Errors
+/// [`StoreError`] where a record file cannot be read.
+pub fn build(contents: &StoreContents) -> Result<Profile, StoreError> {
+    let dir = &contents.dir;
+    build_from(contents, &|row| read_records(&dir.join(&row.records.file)))
+}
+
+/// [`build`] with the records of a run from anywhere.
+fn build_from(contents: &StoreContents, records: &gather::Records<'_>) -> Result<Profile, StoreError> {
+    let facts = gather::gather(contents, records)?;
+    let manifest = &contents.manifest;
+    let (pause_rw_ms, pause_evidence) = knees::pause_rw(&facts);
+    let (pause_between_runs_s, between_evidence) = figures::pause_between_runs(contents);
+    let mut evidence = EvidenceMap::new();
+    evidence.insert("pause_rw_ms".into(), pause_evidence);
+    evidence.insert("pause_between_runs_s".into(), between_evidence);
+    let mut profile = Profile {
+        format: FORMAT,
+        tool: format!("{} {}", manifest.tool, manifest.tool_version),
+        target: crate::view::one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
+        seed: manifest.seed,
+        io_size_bytes: facts.io_size_bytes,
+        baseline_ms: figures::baseline_ms(&facts),
+        start_up_ios: figures::start_up_ios(&facts),
+        period_ios: figures::period_ios(&facts),
+        io_ignore: figures::lengths(contents, |spec| spec.io_ignore),
+        io_count: figures::lengths(contents, |spec| spec.io_count),
+        pause_between_runs_s,
+        pause_rw_ms,
+        evidence,
+        locality: knees::locality(&facts),
+        partitions: knees::partitions(&facts),
+        order: knees::order(&facts),
+        alignment: knees::alignment(&facts),
+        granularity: figures::granularity(&facts),
+        parallelism: effects::parallelism(&facts),
+        mix: effects::mix(&facts),
+        device_class: DeviceClass::unknown(),
+        hints: Vec::new(),
+        soundness: Vec::new(),
+    };
+    profile.hints = hints::hints(&profile, &facts);
+    profile.device_class = class::classify(&profile, &facts);
+    profile.soundness = soundness::findings(&profile, &facts, contents);
+    Ok(profile)
+}
+
+/// Where the profile of the store in `dir` is.
+pub fn path(dir: &Path) -> PathBuf {
+    dir.join(FILE)
+}
+
+/// Writes `profile` into the store in `dir`, over an older one.
+///
+/// # Errors
+/// [`StoreError::Path`] where it cannot be written.
+pub fn write(dir: &Path, profile: &Profile) -> Result<(), StoreError> {
+    let mut bytes = serde_json::to_vec_pretty(profile).map_err(|e| StoreError::Output(e.into()))?;
+    bytes.push(b'\n');
+    write_whole(&path(dir), &bytes)
+}
+
+#[cfg(test)]
+mod tests;

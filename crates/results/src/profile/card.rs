@@ -1,0 +1,149 @@
+//! A profile as a card for the terminal, 80 columns wide.
+
+use super::hints::Verdict;
+use super::soundness::Severity;
+use super::table3::{factor_text, table3_row};
+use super::{Per, Profile};
+use std::fmt::Write;
+use uflip_device::Bytes;
+use uflip_measure::pattern::Baseline;
+
+/// Columns of the card.
+pub const WIDTH: usize = 80;
+/// Where text after a label begins.
+const INDENT: usize = 14;
+
+/// The card's text, at most [`WIDTH`] columns except for single long words.
+pub fn render(profile: &Profile) -> String {
+    let mut out = String::new();
+    wrap(&mut out, "", &profile.target);
+    wrap(&mut out, "", &format!("{} (seed {})", profile.device_class.statement, profile.seed));
+    out.push('\n');
+    baselines(&mut out, profile);
+    out.push('\n');
+    writes(&mut out, profile);
+    if !profile.hints.is_empty() {
+        out.push_str("\nHints\n");
+        for (number, hint) in (1..).zip(&profile.hints) {
+            let mark = match hint.verdict {
+                Verdict::Holds => "holds",
+                Verdict::DoesNotHold => "fails",
+                Verdict::Unknown => "unknown",
+            };
+            wrap(&mut out, &format!("  {number} {mark}"), &hint.statement);
+        }
+    }
+    let told: Vec<_> = profile.soundness.iter().filter(|f| f.severity > Severity::Info).collect();
+    if !told.is_empty() {
+        out.push_str("\nSoundness\n");
+        for finding in told {
+            let word = if finding.severity == Severity::Serious { "  serious" } else { "  warning" };
+            wrap(&mut out, word, &finding.statement);
+        }
+    }
+    out
+}
+
+/// `label` and then `text`, broken at blanks, later lines under the text.
+fn wrap(out: &mut String, label: &str, text: &str) {
+    let indent = if label.is_empty() { 0 } else { INDENT };
+    let mut current = format!("{label:<indent$}");
+    let mut filled = false;
+    for word in text.split_whitespace() {
+        if filled && current.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(out, "{}", current.trim_end());
+            (current, filled) = (" ".repeat(indent), false);
+        }
+        if filled {
+            current.push(' ');
+        }
+        current.push_str(word);
+        filled = true;
+    }
+    let _ = writeln!(out, "{}", current.trim_end());
+}
+
+fn cell<T: Copy>(per: &Per<T>, baseline: Baseline, show: impl Fn(T) -> String) -> String {
+    per.of(baseline).map_or_else(|| "-".into(), show)
+}
+
+/// Three significant digits.
+fn three(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+fn baselines(out: &mut String, p: &Profile) {
+    let size = p.io_size_bytes.map_or_else(String::new, |b| format!("{} IOs", Bytes(b)));
+    let _ = writeln!(
+        out,
+        "{size:<INDENT$}{:>10}{:>18}{:>9}{:>8}{:>10}{:>10}",
+        "mean ms", "95 % interval", "start-up", "period", "latency", "per KiB"
+    );
+    for b in Baseline::ALL {
+        let ci95 = p.baseline_ms.evidence.get(b.name()).and_then(|e| e.ci95);
+        let _ = writeln!(
+            out,
+            "  {:<12}{:>10}{:>18}{:>9}{:>8}{:>10}{:>10}",
+            b.name(),
+            cell(&p.baseline_ms, b, three),
+            ci95.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", three(low), three(high))),
+            cell(&p.start_up_ios, b, |n| n.to_string()),
+            cell(&p.period_ios, b, three),
+            cell(&p.granularity.latency_us, b, |v| format!("{} us", three(v))),
+            cell(&p.granularity.us_per_kib, b, |v| format!("{} us", three(v))),
+        );
+    }
+}
+
+fn writes(out: &mut String, p: &Profile) {
+    let row = table3_row(p);
+    let times = |f: Option<f64>| f.map_or_else(|| "-".into(), factor_text);
+    let none = || "-".to_string();
+    let pause = row.pause_rw_ms.map_or_else(none, |ms| format!("{} ms makes RW cost as SW", three(ms)));
+    let locality = p.locality.area_bytes.map_or_else(none, |b| {
+        format!("random writes cost {} SW within {}", times(row.locality_factor), Bytes(b))
+    });
+    let partitions = row.partitions.map_or_else(none, |n| {
+        format!("up to {n} sequential streams cost {} SW", times(row.partitions_factor))
+    });
+    let order = format!(
+        "reverse {}, in place {} (of SW); large steps {} (of RW)",
+        times(row.reverse_factor),
+        times(row.in_place_factor),
+        times(row.large_incr_factor)
+    );
+    let alignment = match (p.alignment.unit_bytes, p.alignment.penalty_factor) {
+        (unit, Some(factor)) => format!(
+            "to {}, else {} costs {}",
+            unit.map_or_else(|| "no measured unit".into(), |b| Bytes(b).to_string()),
+            p.alignment.baseline.as_deref().unwrap_or("an IO"),
+            factor_text(factor)
+        ),
+        _ => none(),
+    };
+    let effect = |e: &super::Effect| match (e.gain, &e.baseline, e.value) {
+        (Some(gain), Some(baseline), Some(value)) => {
+            let text = if gain >= 1.0 { factor_text(gain) } else { format!("1/{}", three(1.0 / gain)) };
+            format!("throughput goes to {text} ({baseline} at {value})")
+        }
+        (Some(_), ..) => "no effect".into(),
+        _ => "-".to_string(),
+    };
+    for (label, text) in [
+        ("Pause", pause),
+        ("Locality", locality),
+        ("Partitions", partitions),
+        ("Order", order),
+        ("Alignment", alignment),
+        ("Parallelism", effect(&p.parallelism)),
+        ("Mix", effect(&p.mix)),
+    ] {
+        wrap(out, &format!("  {label}"), &text);
+    }
+}

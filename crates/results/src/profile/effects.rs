@@ -1,0 +1,156 @@
+//! What parallelism and mixes gain or lose.
+//!
+//! Method: a gain above 1 is throughput won, below 1 lost. Parallelism: d
+//! streams that each wait for their own IO do d IOs in one mean response time,
+//! so the gain over one stream is d x cost(1) / cost(d). Mix: what the IOs of
+//! both patterns cost apart, each at its own baseline's mean, over what they
+//! cost mixed. The one number of each is the gain farthest from 1, as a ratio,
+//! among those whose interval excludes 1; 1 where none does.
+//!
+//! Source: paper 001, section 3.2 (6, 7), section 5.2 ("Other Results"); paper
+//! 003, section 4 ("submitting IOs in parallel is beneficial"). Units: ratios.
+
+use super::evidence::{Evidence, EvidenceMap, rounded};
+use super::gather::{Curve, CurveFacts, Facts};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use uflip_measure::detect::knee::{Level, Ratio, ratio};
+use uflip_measure::pattern::Baseline;
+
+/// What a varying parameter gains or loses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// The best gain or the worst loss, whichever is farther from 1.
+    pub gain: Option<f64>,
+    /// The curve where that is.
+    pub baseline: Option<String>,
+    /// The value where that is.
+    pub value: Option<i64>,
+    /// The best gain of all points.
+    pub best: Option<f64>,
+    /// The worst loss of all points.
+    pub worst: Option<f64>,
+    /// By the name of the curve.
+    pub curves: BTreeMap<String, Vec<EffectPoint>>,
+    /// Of `gain`, `best` and `worst`.
+    pub evidence: EvidenceMap,
+}
+
+/// One point of an effect's curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EffectPoint {
+    /// ParallelDegree, or a mix's ratio as in `runs.ndjson`.
+    pub value: i64,
+    /// The value as a person reads it.
+    pub label: String,
+    /// Mean response time.
+    pub mean_ms: f64,
+    /// Above 1 gained, below 1 lost.
+    pub gain: f64,
+    /// The gain's interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<[f64; 2]>,
+    /// The runs behind it.
+    pub runs: Vec<u32>,
+}
+
+/// A gain and where it was found.
+struct Found<'a> {
+    curve: &'a Curve,
+    at: &'a CurveFacts,
+    gain: Ratio,
+}
+
+impl Found<'_> {
+    fn point(&self, rule: &str) -> EffectPoint {
+        EffectPoint {
+            value: self.at.value,
+            label: self.at.label.clone(),
+            mean_ms: rounded(self.at.level.mean_ns / 1e6),
+            gain: rounded(self.gain.ratio),
+            ci95: self.evidence(rule).ci95,
+            runs: self.at.runs.clone(),
+        }
+    }
+
+    fn evidence(&self, rule: &str) -> Evidence {
+        Evidence::new(rule, self.at.runs.iter().copied())
+            .with_ci95(rounded(self.gain.low), rounded(self.gain.high))
+    }
+
+    fn certain(&self) -> bool {
+        self.gain.low > 1.0 || self.gain.high < 1.0
+    }
+}
+
+fn times(gain: Ratio, factor: f64) -> Ratio {
+    Ratio { ratio: gain.ratio * factor, low: gain.low * factor, high: gain.high * factor }
+}
+
+/// Rule "parallelism".
+pub(super) fn parallelism(facts: &Facts) -> Effect {
+    let mut all = Vec::new();
+    for curve in facts.curves_of("parallelism") {
+        let Some(one) = curve.at(1) else { continue };
+        for at in curve.points.iter().filter(|p| p.value > 1) {
+            if let Some(gain) = ratio(&one.level, &at.level) {
+                all.push(Found { curve, at, gain: times(gain, at.value as f64) });
+            }
+        }
+    }
+    effect("parallelism", &all)
+}
+
+/// Rule "mix".
+pub(super) fn mix(facts: &Facts) -> Effect {
+    let mut all = Vec::new();
+    for curve in facts.curves_of("mix") {
+        for at in &curve.points {
+            let apart = apart(facts, &curve.name, at.by_pattern);
+            if let Some(gain) = apart.and_then(|apart| ratio(&apart, &at.level)) {
+                all.push(Found { curve, at, gain });
+            }
+        }
+    }
+    effect("mix", &all)
+}
+
+/// What the IOs of a mix cost apart, on average.
+fn apart(facts: &Facts, name: &str, [n, m]: [u64; 2]) -> Option<Level> {
+    let (first, second) = name.split_once('/')?;
+    let level =
+        |name: &str| Baseline::ALL.into_iter().find(|b| b.name() == name).and_then(|b| facts.level(b));
+    let (first, second) = (level(first)?, level(second)?);
+    let all = n.checked_add(m).filter(|all| *all > 0)? as f64;
+    let (n, m) = (n as f64 / all, m as f64 / all);
+    let mean_ns = n * first.mean_ns + m * second.mean_ns;
+    let below = (n * (first.mean_ns - first.low_ns)).hypot(m * (second.mean_ns - second.low_ns));
+    let above = (n * (first.high_ns - first.mean_ns)).hypot(m * (second.high_ns - second.mean_ns));
+    Some(Level { mean_ns, low_ns: mean_ns - below, high_ns: mean_ns + above })
+}
+
+fn effect(rule: &str, all: &[Found<'_>]) -> Effect {
+    let mut effect = Effect::default();
+    for found in all {
+        effect.curves.entry(found.curve.name.clone()).or_default().push(found.point(rule));
+    }
+    let size = |f: &&Found<'_>| f.gain.ratio.ln();
+    let certain = || all.iter().filter(|f| f.certain());
+    let best = certain().max_by(|a, b| size(a).total_cmp(&size(b)));
+    let worst = certain().min_by(|a, b| size(a).total_cmp(&size(b)));
+    let farthest = certain().max_by(|a, b| size(a).abs().total_cmp(&size(b).abs()));
+    let measured = !all.is_empty();
+    let value = |f: Option<&Found<'_>>| f.map(|f| rounded(f.gain.ratio)).or(measured.then_some(1.0));
+    effect.best = value(best.filter(|f| f.gain.ratio > 1.0));
+    effect.worst = value(worst.filter(|f| f.gain.ratio < 1.0));
+    effect.gain = value(farthest);
+    effect.baseline = farthest.map(|f| f.curve.name.clone());
+    effect.value = farthest.map(|f| f.at.value);
+    let everything = || Evidence::new(rule, all.iter().flat_map(|f| f.at.runs.clone()));
+    for (name, found) in [("gain", farthest), ("best", best), ("worst", worst)] {
+        if measured {
+            effect.evidence.insert(name.into(), found.map_or_else(everything, |f| f.evidence(rule)));
+        }
+    }
+    effect
+}

@@ -1,0 +1,372 @@
+//! The levels of a store: what each baseline and each point of each curve
+//! costs, with intervals.
+//!
+//! Method: a run's level is the mean of its running phase with the interval of
+//! batch means for correlated data (`detect::interval`). The level of several
+//! repeats is the mean of their means; its interval is the repeats' intervals
+//! added in quadrature, or what the repeats' means themselves say where they
+//! scatter more than that (R. T. Birge's ratio, 1932). The running phase begins
+//! after IOIgnore or the start-up found in the baseline's own runs, whichever
+//! is later; the latter only where it leaves half of the run.
+//!
+//! Source: paper 001, sections 3.2 and 4.2. Units: nanoseconds.
+
+use super::evidence::Evidence;
+use crate::contents::{RunRow, StoreContents};
+use crate::error::StoreError;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use uflip_device::IoRecord;
+use uflip_measure::detect::interval::batch_means;
+use uflip_measure::detect::knee::{CurvePoint, Level};
+use uflip_measure::detect::period::period;
+use uflip_measure::detect::spread::{Spread, spread};
+use uflip_measure::detect::startup::{StartUp, start_up};
+use uflip_measure::mix_counts;
+use uflip_measure::pattern::{Baseline, Pattern};
+use uflip_measure::run::Purpose;
+
+/// Where the records of a run come from.
+pub(super) type Records<'a> = dyn Fn(&RunRow) -> Result<Vec<IoRecord>, StoreError> + Sync + 'a;
+
+/// Repeats that differ by no more than this are alike.
+/// Source: paper 001, section 4.3: "within 5 %".
+pub(super) const SPREAD_LIMIT: f64 = 0.05;
+
+/// Everything the rules go by.
+pub(super) struct Facts {
+    pub(super) io_size_bytes: Option<u64>,
+    pub(super) baselines: Vec<BaselineFacts>,
+    pub(super) curves: Vec<Curve>,
+}
+
+/// What the runs of one baseline say.
+pub(super) struct BaselineFacts {
+    pub(super) baseline: Baseline,
+    /// Of all repeats.
+    pub(super) level: Level,
+    /// IOs in `level`.
+    pub(super) n: u64,
+    pub(super) runs: Vec<u32>,
+    /// Each repeat's own, in order.
+    pub(super) repeats: Vec<Repeat>,
+    /// The median of the start-up phases, where most repeats have one.
+    pub(super) start_up: Option<u64>,
+    /// The same for the period.
+    pub(super) period: Option<f64>,
+    pub(super) spread: Option<Spread>,
+}
+
+/// One repeat of a baseline.
+pub(super) struct Repeat {
+    pub(super) run: u32,
+    pub(super) io_ignore: u64,
+    pub(super) level: Level,
+    pub(super) start_up: Option<StartUp>,
+    pub(super) period: Option<f64>,
+}
+
+/// A micro-benchmark's curve.
+pub(super) struct Curve {
+    pub(super) micro: String,
+    /// `SR`, …, or a mix's `SR/RW`.
+    pub(super) name: String,
+    /// By rising value.
+    pub(super) points: Vec<CurveFacts>,
+}
+
+/// One value on a curve.
+pub(super) struct CurveFacts {
+    pub(super) value: i64,
+    pub(super) label: String,
+    pub(super) level: Level,
+    pub(super) runs: Vec<u32>,
+    /// IOs of each pattern of a mix.
+    pub(super) by_pattern: [u64; 2],
+    pub(super) spread: Option<Spread>,
+}
+
+impl Facts {
+    pub(super) fn baseline(&self, baseline: Baseline) -> Option<&BaselineFacts> {
+        self.baselines.iter().find(|b| b.baseline == baseline)
+    }
+
+    pub(super) fn level(&self, baseline: Baseline) -> Option<&Level> {
+        self.baseline(baseline).map(|b| &b.level)
+    }
+
+    /// The curve of `name` in a micro-benchmark, where it has points.
+    pub(super) fn curve(&self, micro: &str, name: &str) -> Option<&Curve> {
+        self.curves.iter().find(|c| c.micro == micro && c.name == name)
+    }
+
+    pub(super) fn curves_of<'a>(&'a self, micro: &'a str) -> impl Iterator<Item = &'a Curve> {
+        self.curves.iter().filter(move |c| c.micro == micro)
+    }
+
+    /// Evidence that rests on the runs of some baselines.
+    pub(super) fn evidence(&self, rule: &str, baselines: &[Baseline]) -> Evidence {
+        let runs = baselines.iter().filter_map(|b| self.baseline(*b)).flat_map(|b| b.runs.clone());
+        Evidence::new(rule, runs)
+    }
+}
+
+impl Curve {
+    /// As the knees want it.
+    pub(super) fn points(&self) -> Vec<CurvePoint> {
+        self.points.iter().map(|p| CurvePoint { value: p.value, cost: p.level }).collect()
+    }
+
+    pub(super) fn at(&self, value: i64) -> Option<&CurveFacts> {
+        self.points.iter().find(|p| p.value == value)
+    }
+
+    /// The runs of these values.
+    pub(super) fn runs_at(&self, values: &[i64]) -> Vec<u32> {
+        values.iter().filter_map(|v| self.at(*v)).flat_map(|p| p.runs.clone()).collect()
+    }
+
+    pub(super) fn runs(&self) -> Vec<u32> {
+        self.points.iter().flat_map(|p| p.runs.clone()).collect()
+    }
+}
+
+/// Reads what the rules need.
+pub(super) fn gather(contents: &StoreContents, records: &Records<'_>) -> Result<Facts, StoreError> {
+    let mut baselines = Vec::new();
+    for baseline in Baseline::ALL {
+        baselines.extend(baseline_facts(contents, baseline, records)?);
+    }
+    let first = contents.runs.iter().find(|r| r.spec.purpose == Purpose::Baseline);
+    let io_size_bytes = first.and_then(|r| r.spec.pattern.basics().first().map(|b| b.io_size.0));
+    let mut facts = Facts { io_size_bytes, baselines, curves: Vec::new() };
+    facts.curves = curves(contents, &facts, records)?;
+    Ok(facts)
+}
+
+/// The rows of one baseline's own runs, in order of repetition.
+fn baseline_rows(contents: &StoreContents, baseline: Baseline) -> Vec<&RunRow> {
+    let own = |r: &&RunRow| r.spec.purpose == Purpose::Baseline && r.spec.baseline == baseline.name();
+    let mut rows: Vec<&RunRow> = contents.runs.iter().filter(own).collect();
+    rows.sort_by_key(|r| (r.spec.repeat, r.spec.id));
+    rows
+}
+
+fn baseline_facts(
+    contents: &StoreContents,
+    baseline: Baseline,
+    records: &Records<'_>,
+) -> Result<Option<BaselineFacts>, StoreError> {
+    let mut series = Vec::new();
+    for row in baseline_rows(contents, baseline) {
+        series.push((row, responses(&records(row)?, 0)));
+    }
+    series.retain(|(_, all)| !all.is_empty());
+    let start_ups: Vec<Option<StartUp>> = series.iter().map(|(_, all)| start_up(all)).collect();
+    let start_up = most(start_ups.iter().map(|s| s.map(|s| s.ios as f64)));
+    let (mut repeats, mut running) = (Vec::new(), Vec::new());
+    for ((row, all), found) in series.iter().zip(start_ups) {
+        let from = running_from(row.spec.io_ignore, start_up.map(|s| s as u64), all.len());
+        let phase = &all[from..];
+        let period = period(phase).map(|p| p.ios);
+        let Some(level) = level(phase, period) else { continue };
+        repeats.push(Repeat {
+            run: row.spec.id,
+            io_ignore: row.spec.io_ignore,
+            level,
+            start_up: found,
+            period,
+        });
+        running.push(phase);
+    }
+    let levels: Vec<Level> = repeats.iter().map(|r| r.level).collect();
+    let period = most(repeats.iter().map(|r| r.period));
+    Ok(together(&levels).map(|level| BaselineFacts {
+        baseline,
+        level,
+        n: running.iter().map(|r| r.len() as u64).sum(),
+        runs: repeats.iter().map(|r| r.run).collect(),
+        start_up: start_up.map(|s| s.round() as u64),
+        period,
+        spread: spread(&running, period, SPREAD_LIMIT),
+        repeats,
+    }))
+}
+
+/// The median of what was found, where it was found in most repeats.
+fn most(found: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let all: Vec<Option<f64>> = found.collect();
+    let mut some: Vec<f64> = all.iter().copied().flatten().collect();
+    some.sort_by(f64::total_cmp);
+    (2 * some.len() > all.len()).then(|| some[some.len() / 2])
+}
+
+/// Where the running phase of a run of `n` IOs begins.
+fn running_from(io_ignore: u64, start_up: Option<u64>, n: usize) -> usize {
+    let ignore = usize::try_from(io_ignore).unwrap_or(usize::MAX).min(n);
+    let start_up = start_up.and_then(|s| usize::try_from(s).ok()).unwrap_or(0);
+    if start_up > ignore && start_up <= n / 2 { start_up } else { ignore }
+}
+
+/// Response times in the order of submission, less the first `ignore` of each
+/// stream.
+fn responses(records: &[IoRecord], ignore: usize) -> Vec<u64> {
+    let mut seen = std::collections::HashMap::<u16, usize>::new();
+    let mut kept: Vec<(u64, u64)> = Vec::with_capacity(records.len());
+    for record in records {
+        let count = seen.entry(record.stream()).or_default();
+        *count += 1;
+        if *count > ignore {
+            kept.push((record.submit().0, record.response().0));
+        }
+    }
+    if seen.len() > 1 {
+        kept.sort_by_key(|(submit, _)| *submit);
+    }
+    kept.into_iter().map(|(_, response)| response).collect()
+}
+
+/// The mean of a running phase with its interval; open where it is too short
+/// to have one. None for no IOs.
+fn level(phase: &[u64], period: Option<f64>) -> Option<Level> {
+    if phase.is_empty() {
+        return None;
+    }
+    let mean_ns = phase.iter().map(|v| *v as f64).sum::<f64>() / phase.len() as f64;
+    let shaped = batch_means(phase, period, 0.95).map(|i| Level {
+        mean_ns,
+        low_ns: (mean_ns - (i.mean_ns - i.low_ns)).max(0.0),
+        high_ns: mean_ns + (i.high_ns - i.mean_ns),
+    });
+    Some(shaped.unwrap_or(Level { mean_ns, low_ns: 0.0, high_ns: f64::INFINITY }))
+}
+
+/// Student's t for 95 %, by degrees of freedom from 1 on; then the normal's.
+const STUDENT_T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+
+/// The level of several repeats. Where one of them is too short for an interval
+/// of its own, the interval is that of the repeats' means alone.
+fn together(levels: &[Level]) -> Option<Level> {
+    let k = levels.len() as f64;
+    if levels.is_empty() {
+        return None;
+    }
+    let mean_ns = levels.iter().map(|l| l.mean_ns).sum::<f64>() / k;
+    let quadrature = |part: fn(&Level) -> f64| levels.iter().map(|l| part(l).powi(2)).sum::<f64>().sqrt() / k;
+    let (below, above) = (quadrature(|l| l.mean_ns - l.low_ns), quadrature(|l| l.high_ns - l.mean_ns));
+    if levels.len() < 2 {
+        return Some(Level { mean_ns, low_ns: mean_ns - below, high_ns: mean_ns + above });
+    }
+    let squares: f64 = levels.iter().map(|l| (l.mean_ns - mean_ns).powi(2)).sum();
+    let error = (squares / (k - 1.0) / k).sqrt();
+    let (below, above) = if above.is_finite() {
+        (below.max(1.96 * error), above.max(1.96 * error))
+    } else {
+        let half = STUDENT_T.get(levels.len() - 2).copied().unwrap_or(1.96) * error;
+        (half, half)
+    };
+    Some(Level { mean_ns, low_ns: (mean_ns - below).max(0.0), high_ns: mean_ns + above })
+}
+
+/// A run of a micro-benchmark, summed up.
+struct Summed {
+    level: Level,
+    /// IOs of each pattern of a mix.
+    by_pattern: [u64; 2],
+    phase: Vec<u64>,
+}
+
+/// Every curve of the store.
+fn curves(contents: &StoreContents, facts: &Facts, records: &Records<'_>) -> Result<Vec<Curve>, StoreError> {
+    let mut rows: Vec<&RunRow> = contents.runs.iter().filter(|r| r.spec.point.is_some()).collect();
+    // Repeats of one point side by side, so that few are in memory at a time.
+    rows.sort_by_key(|r| (key(r), r.spec.repeat, r.spec.id));
+    let groups: Vec<&[&RunRow]> = rows.chunk_by(|a, b| key(a) == key(b)).collect();
+    let points = in_parallel(&groups, |group| point(group, facts, records))?;
+    let mut curves: Vec<Curve> = Vec::new();
+    for (group, point) in groups.iter().zip(points) {
+        let (Some(point), Some((micro, name, _))) = (point, key(group[0])) else { continue };
+        match curves.last_mut() {
+            Some(last) if last.micro == micro && last.name == name => last.points.push(point),
+            _ => curves.push(Curve { micro: micro.into(), name: name.into(), points: vec![point] }),
+        }
+    }
+    Ok(curves)
+}
+
+/// Micro-benchmark, curve and value.
+fn key(row: &RunRow) -> Option<(&str, &str, i64)> {
+    row.spec.point.as_ref().map(|p| (p.micro_benchmark.as_str(), row.spec.baseline.as_str(), p.value))
+}
+
+/// `work` on every item, on all processors.
+fn in_parallel<I: Sync, R: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> Result<R, StoreError> + Sync,
+) -> Result<Vec<R>, StoreError> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some((at, item)) = {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    items.get(at).map(|item| (at, item))
+                } {
+                    let result = work(item);
+                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// One point from its repeats; None where none has a running phase.
+fn point(group: &[&RunRow], facts: &Facts, records: &Records<'_>) -> Result<Option<CurveFacts>, StoreError> {
+    let mut summed = Vec::new();
+    for row in group {
+        summed.extend(sum_up(row, facts, records)?.map(|s| (*row, s)));
+    }
+    let levels: Vec<Level> = summed.iter().map(|(_, s)| s.level).collect();
+    let phases: Vec<&[u64]> = summed.iter().map(|(_, s)| s.phase.as_slice()).collect();
+    let at = group.first().and_then(|r| r.spec.point.as_ref());
+    Ok(at.zip(together(&levels)).map(|(at, level)| CurveFacts {
+        value: at.value,
+        label: at.label.clone(),
+        level,
+        runs: summed.iter().map(|(row, _)| row.spec.id).collect(),
+        by_pattern: summed.iter().fold([0, 0], |[a, b], (_, s)| [a + s.by_pattern[0], b + s.by_pattern[1]]),
+        spread: spread(&phases, None, SPREAD_LIMIT),
+    }))
+}
+
+/// The start-up of one stream of a run, from those of its baselines' own runs:
+/// parallel copies share it; each pattern of a mix gets past its own.
+fn start_up_of(row: &RunRow, facts: &Facts) -> Option<u64> {
+    let of = |baseline| facts.baseline(baseline).and_then(|b| b.start_up).unwrap_or(0);
+    match &row.spec.pattern {
+        Pattern::Basic(basic) => Some(of(basic.baseline())),
+        Pattern::Replicated { degree, basic } => {
+            Some(of(basic.baseline()).div_ceil(u64::from(*degree).max(1)))
+        }
+        Pattern::Mix { first, second, ratio } => {
+            let counts = |b| (row.spec.io_count, of(b));
+            Some(mix_counts(counts(first.baseline()), counts(second.baseline()), *ratio, 0).1)
+        }
+        Pattern::SideBySide(_) => None,
+    }
+}
+
+fn sum_up(row: &RunRow, facts: &Facts, records: &Records<'_>) -> Result<Option<Summed>, StoreError> {
+    let all = records(row)?;
+    let streams = row.spec.pattern.stream_count().max(1);
+    let ignore = running_from(row.spec.io_ignore, start_up_of(row, facts), all.len() / streams);
+    let phase = responses(&all, ignore);
+    // A mix is one stream, so its running phase is what follows.
+    let second = all.iter().skip(ignore).filter(|r| r.pattern() == 1).count() as u64;
+    let by_pattern = [(phase.len() as u64).saturating_sub(second), second];
+    Ok(level(&phase, None).map(|level| Summed { level, by_pattern, phase }))
+}

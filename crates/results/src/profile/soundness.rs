@@ -1,0 +1,248 @@
+//! What speaks against the results, as far as the stored runs, the plan and the
+//! manifest can tell.
+//!
+//! Method: one rule a code, in `docs/profile.md` under "Soundness".
+//!
+//! Source: paper 001, sections 4.1 to 4.3; paper 003, section 3 (state,
+//! start-up and interference make results meaningless).
+
+use super::Profile;
+use super::gather::{BaselineFacts, Facts, SPREAD_LIMIT};
+use super::spaces;
+use crate::contents::{RunRow, StoreContents};
+use serde::{Deserialize, Serialize};
+use uflip_measure::detect::drift::drift;
+use uflip_measure::detect::spread::{Cause, Spread};
+use uflip_measure::{Plan, State, Step};
+
+/// An interval is wide from this half width on, relative to its mean.
+/// Source: paper 001, section 5.1: differences "typically within 5 %".
+const WIDE: f64 = 0.05;
+/// Own overhead matters from this share of a baseline's mean on.
+const OVERHEAD: f64 = 0.05;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Figures may be off.
+    Warning,
+    /// Figures mean something else than they say.
+    Serious,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What kind.
+    pub code: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// In words.
+    pub statement: String,
+    /// The runs concerned.
+    pub runs: Vec<u32>,
+}
+
+fn finding(code: &str, severity: Severity, statement: String, runs: Vec<u32>) -> Finding {
+    Finding { code: code.into(), severity, statement, runs }
+}
+
+/// All findings, the gravest first.
+pub(super) fn findings(profile: &Profile, facts: &Facts, contents: &StoreContents) -> Vec<Finding> {
+    let mut all = of_manifest(contents);
+    all.extend(of_plan(contents));
+    all.extend(of_rows(&contents.runs));
+    for baseline in &facts.baselines {
+        all.extend(start_up_not_covered(baseline));
+        all.extend(wide_interval(baseline));
+        all.extend(repeats_differ(baseline));
+        all.extend(baseline_drift(baseline));
+    }
+    all.extend(curves_differ(facts));
+    all.extend(overhead(profile, contents));
+    all.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    all
+}
+
+/// Codes `target_warning` and `page_cache`.
+fn of_manifest(contents: &StoreContents) -> Vec<Finding> {
+    let manifest = &contents.manifest;
+    let warnings = manifest.target.get("warnings").and_then(|w| w.as_array()).into_iter().flatten();
+    let mut all: Vec<Finding> = warnings
+        .filter_map(|w| w.as_str())
+        .map(|text| finding("target_warning", Severity::Warning, text.into(), Vec::new()))
+        .collect();
+    if manifest.options.get("buffering").and_then(|b| b.as_str()) == Some("buffered") {
+        let text =
+            "IOs went through the page cache: the figures are those of memory as much as of the device.";
+        all.push(finding("page_cache", Severity::Serious, text.into(), Vec::new()));
+    }
+    all
+}
+
+/// Codes `state_not_enforced`, `space_reused` and `incomplete`.
+fn of_plan(contents: &StoreContents) -> Vec<Finding> {
+    let Ok(plan) = serde_json::from_value::<Plan>(contents.plan.clone()) else { return Vec::new() };
+    let mut all = Vec::new();
+    let enforced = plan.steps.iter().any(|s| matches!(s, Step::Reset { state } if *state != State::None));
+    if !enforced {
+        let text = "The device's state was not enforced before measuring: writes may cost less, or more, than they \
+                    do after some time of use. Measure again with --state random.";
+        all.push(finding("state_not_enforced", Severity::Warning, text.into(), Vec::new()));
+    }
+    let reused = spaces::reused(&plan);
+    if !reused.is_empty() {
+        let text = format!(
+            "{} runs write sequentially where an earlier one did, without a state reset in between.",
+            reused.len()
+        );
+        all.push(finding("space_reused", Severity::Warning, text, reused));
+    }
+    let missing: Vec<u32> =
+        plan.runs().map(|r| r.id).filter(|id| !contents.runs.iter().any(|r| r.spec.id == *id)).collect();
+    if !missing.is_empty() {
+        let text = format!("{} of {} planned runs are missing.", missing.len(), plan.runs().count());
+        all.push(finding("incomplete", Severity::Warning, text, missing));
+    }
+    all
+}
+
+/// Codes `stalls`, `time_limit_hit` and `no_running_phase`.
+fn of_rows(rows: &[RunRow]) -> Vec<Finding> {
+    type Test = fn(&RunRow) -> bool;
+    let rules: [(&str, Severity, &str, Test); 3] = [
+        (
+            "stalls",
+            Severity::Warning,
+            "recording kept IOs waiting, so some pauses are longer than planned",
+            |r| r.stalls.is_some_and(|n| n > 0),
+        ),
+        (
+            "time_limit_hit",
+            Severity::Warning,
+            "a time limit ended the run before all its IOs were done",
+            |r| r.outcome.end.time_limit_hit,
+        ),
+        ("no_running_phase", Severity::Serious, "no IO is left in the running phase", |r| {
+            r.stats.running.n == 0
+        }),
+    ];
+    let mut all = Vec::new();
+    for (code, severity, text, test) in rules {
+        let runs: Vec<u32> = rows.iter().filter(|r| test(r)).map(|r| r.spec.id).collect();
+        if !runs.is_empty() {
+            all.push(finding(
+                code,
+                severity,
+                format!("In {} of {} runs {text}.", runs.len(), rows.len()),
+                runs,
+            ));
+        }
+    }
+    all
+}
+
+/// Code `start_up_not_covered`.
+fn start_up_not_covered(b: &BaselineFacts) -> Option<Finding> {
+    let uncovered: Vec<_> =
+        b.repeats.iter().filter(|r| r.start_up.is_some_and(|s| s.ios > r.io_ignore)).collect();
+    let longest = uncovered.iter().filter_map(|r| r.start_up).max_by_key(|s| s.ios)?;
+    let left_out = if b.start_up.is_some() { "; this profile leaves them out" } else { "" };
+    let text = format!(
+        "{}: the first {} IOs are a start-up phase (x{:.2} of what follows), which IOIgnore {} does not cover{left_out}.",
+        b.baseline.name(),
+        longest.ios,
+        longest.before_mean_ns / longest.after_mean_ns,
+        uncovered.iter().map(|r| r.io_ignore).min().unwrap_or(0)
+    );
+    let runs = uncovered.iter().map(|r| r.run).collect();
+    Some(finding("start_up_not_covered", Severity::Warning, text, runs))
+}
+
+/// Code `wide_interval`.
+fn wide_interval(b: &BaselineFacts) -> Option<Finding> {
+    let half = (b.level.high_ns - b.level.low_ns) / 2.0 / b.level.mean_ns;
+    let text = if half.is_finite() {
+        format!("the mean is known to within {:.0} % only", half * 100.0)
+    } else {
+        "the runs are too short for an interval of the mean".into()
+    };
+    let text = format!("{}: {text}; measure with a larger IOCount.", b.baseline.name());
+    (half > WIDE || half.is_nan()).then(|| finding("wide_interval", Severity::Warning, text, b.runs.clone()))
+}
+
+/// The likely cause in words.
+fn cause_text(cause: Option<Cause>) -> String {
+    match cause {
+        Some(Cause::Interference { repeat, ios }) => format!(
+            "what ran before repeat {} still affected its first {ios} IOs; a longer pause between runs would help",
+            repeat + 1
+        ),
+        Some(Cause::Drift { rising: true }) => "they rise from repeat to repeat: the state drifts".into(),
+        Some(Cause::Drift { rising: false }) => "they fall from repeat to repeat: the state drifts".into(),
+        Some(Cause::Noise) | None => "response times vary more than the runs are long".into(),
+    }
+}
+
+/// Code `repeats_differ`, of a baseline.
+fn repeats_differ(b: &BaselineFacts) -> Option<Finding> {
+    let spread = b.spread.as_ref().filter(|s| s.spread > SPREAD_LIMIT)?;
+    let (name, percent) = (b.baseline.name(), spread.spread * 100.0);
+    let text =
+        format!("{name}: repeats differ by {percent:.0} %; likely cause: {}.", cause_text(spread.cause));
+    Some(finding("repeats_differ", Severity::Warning, text, b.runs.clone()))
+}
+
+/// Code `repeats_differ`, one finding a curve.
+fn curves_differ(facts: &Facts) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for curve in &facts.curves {
+        let differ = |s: &Option<Spread>| s.as_ref().is_some_and(|s| s.spread > SPREAD_LIMIT);
+        let far: Vec<_> = curve.points.iter().filter(|p| differ(&p.spread)).collect();
+        let size = |s: &Option<Spread>| s.as_ref().map_or(0.0, |s| s.spread);
+        let Some(worst) = far.iter().max_by(|a, b| size(&a.spread).total_cmp(&size(&b.spread))) else {
+            continue;
+        };
+        let text = format!(
+            "{} of {}: at {} of {} values repeats differ by more than 5 %, at {} by {:.0} %; likely cause there: {}.",
+            curve.micro,
+            curve.name,
+            far.len(),
+            curve.points.len(),
+            worst.label,
+            size(&worst.spread) * 100.0,
+            cause_text(worst.spread.as_ref().and_then(|s| s.cause))
+        );
+        let runs = far.iter().flat_map(|p| p.runs.clone()).collect();
+        all.push(finding("repeats_differ", Severity::Info, text, runs));
+    }
+    all
+}
+
+/// Code `baseline_drift`.
+fn baseline_drift(b: &BaselineFacts) -> Option<Finding> {
+    let [first, .., last] = &b.repeats[..] else { return None };
+    let found = drift(&first.level, &last.level, SPREAD_LIMIT).filter(|d| d.drifted)?;
+    let text = format!(
+        "{}: the last repeat costs x{:.2} of the first: the state changed while measuring.",
+        b.baseline.name(),
+        found.ratio.ratio
+    );
+    Some(finding("baseline_drift", Severity::Warning, text, vec![first.run, last.run]))
+}
+
+/// Code `own_overhead`. A device in virtual time has none.
+fn overhead(profile: &Profile, contents: &StoreContents) -> Option<Finding> {
+    let own = contents.manifest.overhead.get("empty_io_response_ns")?.as_f64()?;
+    let real = contents.runs.iter().any(|r| r.outcome.started_unix_ns.is_some());
+    let ms = &profile.baseline_ms;
+    let least = [ms.sr, ms.rr, ms.sw, ms.rw].into_iter().flatten().min_by(f64::total_cmp)? * 1e6;
+    let text = format!(
+        "An IO that does nothing shows {own:.0} ns, {:.0} % of the fastest baseline's mean: the figures contain it.",
+        own / least * 100.0
+    );
+    (real && own > OVERHEAD * least).then(|| finding("own_overhead", Severity::Warning, text, Vec::new()))
+}

@@ -1,0 +1,90 @@
+//! The page put together: template, style, script, data.
+//!
+//! Safety: the content security policy lets only the script and the style run
+//! whose hashes it names, and lets nothing be loaded from anywhere. Data is JSON
+//! in elements that are never executed, with every character escaped that
+//! could end them; the script shows it as text only.
+
+use super::sha256::sha256;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("style.css");
+/// In this order, in one scope of their own.
+const SCRIPTS: [&str; 7] = [
+    include_str!("base.js"),
+    include_str!("charts.js"),
+    include_str!("trace.js"),
+    include_str!("explorer.js"),
+    include_str!("views.js"),
+    include_str!("profile.js"),
+    include_str!("main.js"),
+];
+
+/// A page of `facts` (JSON) and `runs` (compressed JSON), and a blob for each
+/// trace by its run's number.
+pub(crate) fn assemble(facts: &str, runs: &str, blobs: &[(u32, &str)]) -> String {
+    let script = format!("\"use strict\";(() => {{\n{}}})();", SCRIPTS.concat());
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(sha256(text.as_bytes())));
+    let policy = format!(
+        "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
+        hash(&script),
+        hash(STYLE)
+    );
+    let mut data = String::with_capacity(blobs.iter().map(|b| b.1.len() + 80).sum());
+    for (run, blob) in blobs {
+        data.push_str(&format!("<script type=\"text/plain\" id=\"trace-{run}\">"));
+        data.push_str(blob);
+        data.push_str("</script>\n");
+    }
+    // Each mark is replaced by text that was made here, in one walk over the
+    // template, so that no data is ever searched for marks.
+    let mut page = String::with_capacity(TEMPLATE.len() + script.len() + facts.len() + data.len() + 4096);
+    for piece in TEMPLATE.split("@@") {
+        page.push_str(match piece {
+            "POLICY" => &policy,
+            "STYLE" => STYLE,
+            "FACTS" => facts,
+            "RUNS" => runs,
+            "TRACES" => &data,
+            "SCRIPT" => &script,
+            other => other,
+        });
+    }
+    page
+}
+
+/// `value` as JSON that cannot end the element it stands in, nor start
+/// anything in it.
+pub(crate) fn inert_json(value: &impl Serialize) -> String {
+    // Everything given here has string keys only, which is all that can fail.
+    let text = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
+    let mut inert = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7f}' => {
+                inert.push_str(&format!("\\u{:04x}", c as u32));
+            }
+            other => inert.push(other),
+        }
+    }
+    inert
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_stays_inside_its_element_and_comes_back() {
+        let hostile = "</script><script>alert(1)</script><!-- & \u{2028} \" ' @@SCRIPT@@";
+        let text = inert_json(&hostile);
+        assert!(!text.contains(['<', '>', '&', '\u{2028}']), "{text}");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), hostile);
+        let page = assemble(&text, "", &[]);
+        assert_eq!(page.matches("<script").count(), assemble("\"\"", "", &[]).matches("<script").count());
+        assert!(page.contains(&text));
+    }
+}

@@ -1,0 +1,249 @@
+//! The text forms of traces.
+//!
+//! | form | a line |
+//! |---|---|
+//! | blkparse | `8,0 3 11 0.009507758 697 D W 223490 + 56 [kworker]` and `… C …` |
+//! | fio iolog 2 | `/dev/sda write 4096 8192`, after `fio version 2 iolog` |
+//! | fio iolog 3 | `17 /dev/sda write 4096 8192`, times in ms |
+//! | trace events | `fio-697 [003] d..1 12.5: block_rq_issue: 8,0 W 28672 () 223490 + 56 [fio]` |
+//!
+//! How: the first line that is one of a form decides. Lines of a form that are
+//! no IO (other actions, headers, summaries) are passed over; a line that should
+//! be an IO and is not is an error. Issue and completion of the same range pair
+//! up to a response time. Sectors are 512 bytes whatever the device's. Every line
+//! is bounded; memory grows by 40 bytes an IO and nothing else.
+
+use super::TraceIo;
+use std::collections::HashMap;
+use uflip_device::{IoRecord, Mode, Nanos};
+
+/// A text that is no trace, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: expected {expected}, found '{found}'")]
+pub struct TraceError {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// What would have been right.
+    pub expected: &'static str,
+    /// What stands there.
+    pub found: String,
+}
+
+const SECTOR: u64 = 512;
+/// Past the last byte that an IO may reach.
+const END: u64 = 1 << 52;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Blkparse,
+    Iolog { times: bool },
+    Events,
+}
+
+/// A line's words with their columns.
+fn words(line: &str) -> Vec<(usize, &str)> {
+    let mut at = 0;
+    let mut all = Vec::new();
+    for word in line.split_whitespace().take(32) {
+        let start = line[at..].find(word).map_or(at, |p| at + p);
+        all.push((start, word));
+        at = start + word.len();
+    }
+    all
+}
+
+fn device_numbers(word: &str) -> bool {
+    word.split_once(',').is_some_and(|(a, b)| a.parse::<u32>().is_ok() && b.parse::<u32>().is_ok())
+}
+
+fn form_of(line: &str) -> Option<Form> {
+    if line.starts_with("fio version 2 iolog") {
+        return Some(Form::Iolog { times: false });
+    }
+    if line.starts_with("fio version 3 iolog") {
+        return Some(Form::Iolog { times: true });
+    }
+    if line.contains(": block_rq_") {
+        return Some(Form::Events);
+    }
+    let words = words(line);
+    let first = words.first().is_some_and(|(_, w)| device_numbers(w));
+    (first && words.len() >= 6 && seconds(words[3].1).is_some()).then_some(Form::Blkparse)
+}
+
+/// `12.000000345` in ns.
+fn seconds(word: &str) -> Option<Nanos> {
+    let (whole, fraction) = word.split_once('.')?;
+    let digits = fraction.len();
+    if digits == 0 || digits > 9 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let fraction: u64 = fraction.parse::<u64>().ok()? * 10u64.pow(9 - digits as u32);
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction).map(Nanos)
+}
+
+/// Of the letters that the kernel writes for an IO.
+fn mode_of(letters: &str) -> Option<Mode> {
+    let has = |c: char| letters.contains(c);
+    if has('D') {
+        Some(Mode::Trim)
+    } else if has('W') {
+        Some(Mode::Write)
+    } else if has('R') {
+        Some(Mode::Read)
+    } else if has('F') {
+        Some(Mode::Flush)
+    } else {
+        None
+    }
+}
+
+/// Puts IOs and their completions together.
+#[derive(Default)]
+struct Collector {
+    ios: Vec<TraceIo>,
+    open: HashMap<(u64, Mode), usize>,
+    first: Option<Nanos>,
+}
+
+impl Collector {
+    fn issue(&mut self, at: Nanos, offset: u64, size: u32, mode: Mode) {
+        let first = *self.first.get_or_insert(at);
+        self.open.insert((offset, mode), self.ios.len());
+        self.ios.push(TraceIo { at: at.saturating_sub(first), offset, size, mode, response: None });
+    }
+
+    fn complete(&mut self, at: Nanos, offset: u64, mode: Mode) {
+        let (Some(first), Some(open)) = (self.first, self.open.remove(&(offset, mode))) else { return };
+        let io = &mut self.ios[open];
+        io.response = Some(at.saturating_sub(first).saturating_sub(io.at));
+    }
+}
+
+/// Reads a trace in any of the text forms.
+///
+/// # Errors
+/// [`TraceError`] with line and column.
+pub fn parse(text: &str) -> Result<Vec<TraceIo>, TraceError> {
+    let (mut form, mut all) = (None, Collector::default());
+    for (at, line) in text.lines().enumerate() {
+        form = form.or_else(|| form_of(line));
+        let failed = |(column, expected): (usize, &'static str)| TraceError {
+            line: at + 1,
+            column: line[..column].chars().count() + 1,
+            expected,
+            found: line[column..].chars().take(40).collect(),
+        };
+        match form {
+            None => {}
+            Some(Form::Blkparse) => blkparse(line, &mut all).map_err(failed)?,
+            Some(Form::Events) => event(line, &mut all).map_err(failed)?,
+            Some(Form::Iolog { times }) => iolog(line, times, &mut all).map_err(failed)?,
+        }
+    }
+    if all.ios.is_empty() {
+        let expected = "a trace: blkparse's text, fio's iolog (write_iolog=FILE) or block trace events";
+        let found = text.chars().take(40).collect();
+        return Err(TraceError { line: 1, column: 1, expected, found });
+    }
+    Ok(all.ios)
+}
+
+type Wrong = (usize, &'static str);
+
+fn bounded(offset: u64, size: u64, column: usize) -> Result<u32, Wrong> {
+    let fits =
+        size <= u64::from(IoRecord::MAX_SIZE) && offset.checked_add(size).is_some_and(|end| end <= END);
+    u32::try_from(size).ok().filter(|_| fits).ok_or((column, "an IO of at most 256M below 4 PiB"))
+}
+
+/// `sector + count` from two words; none for a flush.
+fn range(words: &[(usize, &str)], at: usize) -> Result<Option<(u64, u32)>, Wrong> {
+    let Some((column, sector)) = words.get(at).copied() else { return Ok(None) };
+    if words.get(at + 1).map(|w| w.1) != Some("+") {
+        return Ok(None);
+    }
+    let count = words.get(at + 2).and_then(|w| w.1.parse::<u64>().ok());
+    let offset = sector.parse::<u64>().ok().and_then(|s| s.checked_mul(SECTOR));
+    let (Some(offset), Some(size)) = (offset, count.and_then(|c| c.checked_mul(SECTOR))) else {
+        return Err((column, "SECTOR + COUNT"));
+    };
+    Ok(Some((offset, bounded(offset, size, column)?)))
+}
+
+fn blkparse(line: &str, all: &mut Collector) -> Result<(), Wrong> {
+    let words = words(line);
+    if words.len() < 7 || !device_numbers(words[0].1) {
+        return Ok(());
+    }
+    let (action, mode) = (words[5].1, mode_of(words[6].1));
+    let Some(mode) = mode.filter(|_| matches!(action, "D" | "C")) else { return Ok(()) };
+    let at = seconds(words[3].1).ok_or((words[3].0, "a time in seconds such as 0.009507758"))?;
+    done(all, action == "D", at, range(&words, 7)?, mode);
+    Ok(())
+}
+
+fn done(all: &mut Collector, issue: bool, at: Nanos, range: Option<(u64, u32)>, mode: Mode) {
+    match range {
+        Some((offset, size)) if issue && size > 0 => all.issue(at, offset, size, mode),
+        Some((offset, _)) if !issue => all.complete(at, offset, mode),
+        _ if issue => all.issue(at, 0, 0, Mode::Flush),
+        _ => {}
+    }
+}
+
+fn event(line: &str, all: &mut Collector) -> Result<(), Wrong> {
+    let Some(place) = line.find(": block_rq_") else { return Ok(()) };
+    let (head, body) = line.split_at(place);
+    let Some((name, body)) = body[2..].split_once(": ") else { return Ok(()) };
+    if !matches!(name, "block_rq_issue" | "block_rq_complete") {
+        return Ok(());
+    }
+    let time = head.split_whitespace().last().unwrap_or("");
+    let at =
+        seconds(time).ok_or((head.trim_end().len() - time.len(), "a time in seconds such as 12.500001"))?;
+    let base = line.len() - body.len();
+    let words: Vec<(usize, &str)> = words(body).into_iter().map(|(c, w)| (c + base, w)).collect();
+    let Some(mode) = words.get(1).and_then(|(_, letters)| mode_of(letters)) else { return Ok(()) };
+    let plus = words.iter().position(|(_, w)| *w == "+").and_then(|p| p.checked_sub(1));
+    let range = plus.map_or(Ok(None), |p| range(&words, p))?;
+    done(all, name == "block_rq_issue", at, range, mode);
+    Ok(())
+}
+
+fn iolog(line: &str, times: bool, all: &mut Collector) -> Result<(), Wrong> {
+    let words = words(line);
+    let skip = usize::from(times);
+    let Some((column, action)) = words.get(skip + 1).copied() else { return Ok(()) };
+    let mode = match action {
+        "read" => Mode::Read,
+        "write" => Mode::Write,
+        "trim" => Mode::Trim,
+        "sync" | "datasync" => Mode::Flush,
+        _ => return Ok(()),
+    };
+    let at = match times {
+        false => 0,
+        true => words[0]
+            .1
+            .parse::<u64>()
+            .ok()
+            .and_then(|ms| ms.checked_mul(1_000_000))
+            .ok_or((words[0].0, "a time in ms"))?,
+    };
+    if mode == Mode::Flush {
+        all.issue(Nanos(at), 0, 0, mode);
+        return Ok(());
+    }
+    let number = |at: usize| words.get(at).and_then(|w| w.1.parse::<u64>().ok());
+    let (Some(offset), Some(size)) = (number(skip + 2), number(skip + 3)) else {
+        return Err((column, "ACTION OFFSET LENGTH in bytes"));
+    };
+    let size = bounded(offset, size, column)?;
+    if size > 0 {
+        all.issue(Nanos(at), offset, size, mode);
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! The arguments of the commands around job files and cost models.
+
+use super::{ConsentArgs, EngineArgs};
+use clap::Args;
+use std::path::PathBuf;
+use uflip_device::Bytes;
+
+/// `uflip job`
+#[derive(Args, Debug)]
+pub struct JobArgs {
+    /// A block device or file, or null: for the device that answers at once
+    pub target: String,
+    /// The job file (docs/job-files.md), or an fio job file (a name that ends
+    /// in .fio)
+    #[arg(required_unless_present_any = ["suite", "resume"])]
+    pub file: Option<PathBuf>,
+    /// A ready-made job instead of a file: ajwani (the standard series of
+    /// Ajwani et al. 2008), ajwani-short (the same in minutes) or
+    /// ajwani-endurance (wears the device out)
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    pub suite: Option<String>,
+    /// The folder for the results; a new one is made where none is named
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Explain each line, its cost in time, bytes and wear; measure nothing
+    #[arg(long)]
+    pub check: bool,
+    /// Print the equivalent fio job file; measure nothing
+    #[arg(long, conflicts_with = "check")]
+    pub to_fio: bool,
+    /// Print the job as a job file, for example what was read from fio's
+    #[arg(long, conflicts_with_all = ["check", "to_fio"])]
+    pub print: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
+    /// The seed where the job has none; drawn and printed where none is given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The size of a scratch file that has to be made
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub scratch_size: Bytes,
+    /// Go on with the interrupted job in DIR
+    #[arg(long, requires = "output", conflicts_with_all = ["file", "suite"])]
+    pub resume: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl JobArgs {
+    /// For a job that is not a file.
+    pub fn of(target: String, engine: EngineArgs, consent: ConsentArgs, scratch_size: Bytes) -> JobArgs {
+        JobArgs {
+            target,
+            file: None,
+            suite: None,
+            output: None,
+            check: false,
+            to_fio: false,
+            print: false,
+            engine,
+            consent,
+            seed: None,
+            scratch_size,
+            resume: false,
+            json: false,
+        }
+    }
+}
+
+/// `uflip logical-block`
+#[derive(Args, Debug)]
+pub struct LogicalBlockArgs {
+    /// A block device or file
+    pub target: String,
+    /// The bytes written in each pass; several show how the answer depends on it
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', default_value = "1G")]
+    pub bytes: Vec<Bytes>,
+    /// The largest write size tried
+    #[arg(long, value_name = "SIZE", default_value = "64M")]
+    pub largest: Bytes,
+    /// The folder for the results; a new one is made where none is named
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
+    /// The seed of the random order; drawn where none is given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The size of a scratch file that has to be made
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub scratch_size: Bytes,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip predict`
+#[derive(Args, Debug)]
+pub struct PredictArgs {
+    /// The folder with a device's results: random reads and writes of several
+    /// sizes (uflip job, or the granularity of uflip run)
+    pub dir: PathBuf,
+    /// The trace: blkparse text, an fio iolog, block trace events, or a record
+    /// file of ours (.parquet)
+    #[arg(long, value_name = "FILE")]
+    pub trace: PathBuf,
+    /// The device's logical block
+    #[arg(long, value_name = "SIZE", default_value = "4M")]
+    pub logical_block: Bytes,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}

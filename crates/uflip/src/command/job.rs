@@ -1,0 +1,297 @@
+//! `uflip job`: experiments as text, on the engines, safety checks and store
+//! that every other measurement uses.
+
+use crate::args::extra::JobArgs;
+use crate::command::run::{claim_folder, target_name, unix_now};
+use crate::command::{fresh_seed, print, print_json};
+use crate::interrupt::{self, STOP};
+use crate::progress::{Display, round_time};
+use crate::target::{self, Access, Opened};
+use crate::usage;
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use uflip_device::identity::{SysPaths, host_facts};
+use uflip_device::safety::wear_note;
+use uflip_device::{Bytes, EngineOptions, Geometry, Nanos, measure_overhead};
+use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
+use uflip_measure::{Control, Progress};
+use uflip_results::{Durability, Manifest, Store, job_report};
+
+/// The part of the manifest that `--resume` and the reports go by.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct JobOptions {
+    /// As typed; a file's path made absolute.
+    target: String,
+    #[serde(flatten)]
+    engine: EngineOptions,
+    /// The whole job as text.
+    job: String,
+}
+
+/// Everything ready to be measured.
+pub struct Session {
+    /// The results folder.
+    pub dir: PathBuf,
+    /// What is kept.
+    pub store: Store,
+    /// What is to be done.
+    pub job: Job,
+    /// The same on the target.
+    pub planned: JobPlan,
+    /// The target.
+    pub opened: Opened,
+    options: JobOptions,
+    /// Throughputs of what is kept.
+    pub kept: Kept,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What is wrong with the job, the target, an IO or the results folder.
+pub fn job(args: JobArgs) -> anyhow::Result<()> {
+    if !args.resume && (args.check || args.print || args.to_fio) {
+        return explain(&args);
+    }
+    interrupt::listen()?;
+    let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
+    let finished = measure(&mut session);
+    let Session { dir, store, opened, .. } = session;
+    let count = store.len();
+    drop((store, opened));
+    let go_on = || {
+        let dir = dir.display();
+        format!("{count} runs are kept in {dir}; go on with: uflip job {} -o {dir} --resume", args.target)
+    };
+    if finished.with_context(go_on)? {
+        bail!("interrupted; {}", go_on());
+    }
+    report(&dir, args.json)
+}
+
+/// Prints what a finished job came to and keeps it as `job.json`.
+fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
+    let contents = Store::open(dir)?;
+    let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
+    let plan: uflip_measure::Plan = serde_json::from_value(contents.plan.clone())?;
+    let job = job::parse(&options.job).map_err(|e| anyhow::anyhow!("the stored job: {e}"))?;
+    let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
+    let report = job_report::report(&contents, &job, &planned)?;
+    let file = dir.join("job.json");
+    std::fs::write(&file, serde_json::to_string_pretty(&report)? + "\n")
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    if json {
+        return print_json(&report);
+    }
+    let dir = dir.display();
+    print(&format!(
+        "{}\nresults    {dir}; every figure is in {dir}/job.json\ncurves     uflip show {dir}\n",
+        report.text()
+    ))
+}
+
+/// The job that was named, with errors that name the file.
+fn read(args: &JobArgs) -> anyhow::Result<Job> {
+    if let Some(name) = &args.suite {
+        let names = job::suite::SUITES.map(|(name, _)| name).join(", ");
+        let text = job::suite::suite(name)
+            .ok_or_else(|| usage(format!("'{name}' is no ready-made job; type one of {names}")))?;
+        return job::parse(text).map_err(|e| usage(format!("{name}: {e}")));
+    }
+    let path = args.file.as_deref().context("a job file is needed")?;
+    let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
+    if size > 1 << 20 {
+        return Err(usage(format!("{} is {} long; a job file has at most 1M", path.display(), Bytes(size))));
+    }
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the job file {}", path.display()))?;
+    let is_fio = path.extension().is_some_and(|e| e == "fio");
+    let parsed = if is_fio { job::fio::from_fio(&text) } else { job::parse(&text) };
+    parsed.map_err(|e| usage(format!("{}: {e}", path.display())))
+}
+
+fn engine(args: &JobArgs, job: &Job, seed: u64) -> anyhow::Result<EngineOptions> {
+    let mut options = args.engine.resolve(seed).map_err(usage)?;
+    options.data = job.data.unwrap_or(options.data);
+    options.buffering = job.buffering.unwrap_or(options.buffering);
+    Ok(options)
+}
+
+/// `--check`, `--print` and `--to-fio`: nothing is opened for writing.
+fn explain(args: &JobArgs) -> anyhow::Result<()> {
+    let job = read(args)?;
+    if args.print {
+        return print(&job.to_string());
+    }
+    let place = target::locate(&args.target, args.scratch_size)?;
+    let planned = job::expand(&job, &args.target, place.geometry, args.seed.unwrap_or(0)).map_err(usage)?;
+    if args.to_fio {
+        let buffering = engine(args, &job, 0)?.buffering;
+        return print(&job::fio::to_fio(&job, &planned, &args.target, buffering));
+    }
+    let costs = job::costs(&job, &planned, Assumed::default());
+    if args.json { print_json(&costs) } else { print(&costs_text(&costs, &args.target, place.geometry)) }
+}
+
+fn costs_text(costs: &[job::LineCost], target: &str, geometry: Geometry) -> String {
+    let mut text = format!("{target}: {} in sectors of {}\n", geometry.capacity, geometry.sector);
+    for cost in costs {
+        let time = round_time(Duration::from(cost.time));
+        text += &format!("line {} {}: {}\n", cost.number, cost.name, cost.text);
+        text += &format!("  {} runs", cost.runs);
+        if cost.runs_before > 0 {
+            text += &format!(" and {} before them", cost.runs_before);
+        }
+        if cost.optional_runs > 0 {
+            text += &format!(", up to {} more by self-scaling", cost.optional_runs);
+        }
+        text += &format!("; about {time}; reads {}", cost.read_bytes);
+        text += &format!("; {}\n", wear_note(cost.write_bytes, geometry.capacity));
+        cost.skipped.iter().for_each(|why| text += &format!("  skipped: {why}\n"));
+    }
+    let sum = |get: fn(&job::LineCost) -> u64| costs.iter().map(get).fold(0, u64::saturating_add);
+    let (time, bytes) = (Nanos(sum(|c| c.time.0)), Bytes(sum(|c| c.write_bytes.0)));
+    let assumed = Assumed::default();
+    text += &format!(
+        "in all about {}; {}\n(IOs are taken to need {} and {} MB/s where a run has no time limit of its own)\n",
+        round_time(Duration::from(time)),
+        wear_note(bytes, geometry.capacity),
+        assumed.latency,
+        assumed.bytes_per_s / 1e6
+    );
+    text
+}
+
+/// A new job.
+fn begin(args: &JobArgs) -> anyhow::Result<Session> {
+    let job = read(args)?;
+    let seed = job.seed.or(args.seed).unwrap_or_else(fresh_seed);
+    engine(args, &job, seed)?;
+    let name = target_name(Some(&args.target))?;
+    let place = target::locate(&name, args.scratch_size)?;
+    let planned = job::expand(&job, &name, place.geometry, seed).map_err(usage)?;
+    if planned.writes() {
+        place.may_be_written(&args.consent.erase_device)?;
+    }
+    let dir = args.output.clone().unwrap_or_else(target::new_output);
+    let made_here = claim_folder(&dir)?;
+    let session = start(args, &dir, job, seed);
+    if session.is_err() && made_here {
+        // Only where nothing came to stand in it.
+        let _ = std::fs::remove_dir(&dir);
+    }
+    session
+}
+
+/// Opens the target, plans `job` on it and makes the store in `dir`.
+///
+/// # Errors
+/// A refusal, what the system says, or a plan that the target cannot take.
+pub fn start(args: &JobArgs, dir: &Path, job: Job, seed: u64) -> anyhow::Result<Session> {
+    let engine = engine(args, &job, seed)?;
+    let target = target_name(Some(&args.target))?;
+    let options = JobOptions { target, engine, job: job.to_string() };
+    let writes = job.lines.iter().any(writes_line);
+    let opened = open(args, &options, writes, args.scratch_size)?;
+    let planned = job::expand(&job, &options.target, opened.device.geometry(), seed).map_err(usage)?;
+    let mut manifest = Manifest::new(env!("CARGO_PKG_VERSION"), planned.plan.seed);
+    manifest.target =
+        serde_json::json!({ "name": opened.name, "facts": opened.facts, "warnings": opened.warnings });
+    manifest.host = serde_json::to_value(host_facts(&SysPaths::default()))?;
+    manifest.overhead = serde_json::to_value(measure_overhead())?;
+    manifest.options = serde_json::to_value(&options)?;
+    let store = Store::create(dir, &manifest, &serde_json::to_value(&planned.plan)?)?;
+    Ok(Session { dir: dir.to_path_buf(), store, job, planned, opened, options, kept: Kept::new() })
+}
+
+fn open(args: &JobArgs, options: &JobOptions, writes: bool, scratch: Bytes) -> anyhow::Result<Opened> {
+    let access = if writes { Access::Write(&args.consent.erase_device) } else { Access::Read };
+    target::open(&options.target, access, options.engine, scratch, None)
+}
+
+fn writes_line(line: &job::Line) -> bool {
+    line.patterns.iter().any(|b| b.mode() == uflip_measure::Mode::Write) || !line.before.is_empty()
+}
+
+/// The interrupted job in `-o DIR`.
+fn resume(args: &JobArgs) -> anyhow::Result<Session> {
+    let dir = args.output.clone().context("--resume needs -o DIR")?;
+    let contents = Store::open(&dir)?;
+    let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())
+        .with_context(|| format!("{} was not made by uflip job", dir.display()))?;
+    if target_name(Some(&args.target))? != options.target {
+        return Err(usage(format!("{} measures {}, not {}", dir.display(), options.target, args.target)));
+    }
+    let job = job::parse(&options.job).with_context(|| format!("{}: the job", dir.display()))?;
+    let plan: uflip_measure::Plan = serde_json::from_value(contents.plan).context("plan.json is damaged")?;
+    let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
+    if planned.plan.steps != plan.steps {
+        bail!(
+            "{} was planned by another version of uflip; start the job anew with another -o",
+            dir.display()
+        );
+    }
+    let kept = contents.runs.iter().filter_map(|row| {
+        let bytes = job::drive::bytes_of(&row.spec, row.outcome.end.ios);
+        job::drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
+    });
+    let kept = kept.collect();
+    let store = Store::resume(&dir, None, None)?;
+    store.notes().iter().for_each(|note| eprintln!("note: {note}"));
+    let opened = open(args, &options, planned.writes(), plan.geometry.capacity)?;
+    if opened.device.geometry() != plan.geometry {
+        bail!("{} has another size now; start the job anew with another -o", options.target);
+    }
+    Ok(Session { dir, store, job, planned, opened, options, kept })
+}
+
+/// Does the job; true where it was stopped from outside.
+fn measure(session: &mut Session) -> anyhow::Result<bool> {
+    announce(session);
+    let Session { store, job, planned, opened, kept, .. } = session;
+    if opened.device.is_virtual() {
+        store.set_durability(Durability::RELAXED);
+    }
+    let had: Vec<u32> = kept.keys().copied().collect();
+    let mut display = Display::new(planned.plan.runs().filter(|r| !had.contains(&r.id)), None);
+    let mut progress = |event: &Progress<'_>| match event {
+        Progress::RunStarted { spec, .. } => display.started(spec),
+        Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
+        Progress::Resetting { .. } | Progress::Pausing { .. } => {}
+    };
+    let control = Control { stop: &STOP, budget: None, unix_now };
+    let finished = job::drive(job, planned, &mut *opened.device, store, kept, control, &mut progress);
+    display.close();
+    let finished = finished?;
+    store.sync()?;
+    Ok(finished.stopped)
+}
+
+/// Says what is about to happen, before it does.
+fn announce(session: &Session) {
+    let Session { dir, planned, opened, options, job, .. } = session;
+    let capacity = planned.plan.geometry.capacity;
+    let engine = options.engine;
+    let bytes = job::costs(job, planned, Assumed::default()).iter().map(|c| c.write_bytes.0).sum();
+    eprintln!(
+        "job on {} ({capacity}): {} lines, up to {} runs, seed {}, {}, {}, data {}",
+        opened.name,
+        job.lines.len(),
+        planned.runs.len(),
+        planned.plan.seed,
+        engine.engine,
+        engine.buffering,
+        engine.data
+    );
+    if planned.writes() {
+        let range = target::written_range(&planned.plan);
+        eprintln!("{}", target::will_be_written(&range, Bytes(bytes), capacity, &opened.name));
+    }
+    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    planned.plan.skipped.iter().for_each(|s| {
+        eprintln!("skipped: {} {} {}: {}", s.micro_benchmark, s.baseline, s.label, s.reason);
+    });
+    eprintln!("results go to {}", dir.display());
+}

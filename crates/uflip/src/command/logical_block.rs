@@ -1,0 +1,116 @@
+//! `uflip logical-block`: the write size at which random writes cost as
+//! sequential ones (paper 002, section 4.1), as a job like any other.
+
+use crate::args::extra::{JobArgs, LogicalBlockArgs};
+use crate::command::job::{Session, start};
+use crate::command::run::{claim_folder, target_name, unix_now};
+use crate::command::{fresh_seed, print, print_json};
+use crate::interrupt::{self, STOP};
+use crate::target;
+use crate::usage;
+use anyhow::bail;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use uflip_device::Bytes;
+use uflip_measure::job::drive::drive_segment;
+use uflip_measure::logical_block::{self, Found, Mean};
+use uflip_measure::{Control, Progress};
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Facts {
+    target: String,
+    results: String,
+    /// With the largest amount of bytes.
+    logical_block_bytes: Option<Bytes>,
+    by_whole_numbers: Option<Bytes>,
+    by_statistics: Option<Bytes>,
+    amounts: Vec<Found>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What is wrong with the arguments, the target, an IO or the results folder.
+pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
+    let LogicalBlockArgs { target, bytes, largest, output, engine, consent, seed, scratch_size, json } = args;
+    interrupt::listen()?;
+    let seed = seed.unwrap_or_else(fresh_seed);
+    let job = logical_block::job(&bytes, largest).map_err(usage)?;
+    let name = target_name(Some(&target))?;
+    let place = target::locate(&name, scratch_size)?;
+    logical_block::plan(&job, &name, place.geometry, seed).map_err(usage)?;
+    place.may_be_written(&consent.erase_device)?;
+    let dir = output.unwrap_or_else(target::new_output);
+    claim_folder(&dir)?;
+    let args = JobArgs::of(name, engine, consent, scratch_size);
+    let mut session = start(&args, &dir, job, seed)?;
+    let found = measure(&mut session)?;
+    let largest = found.iter().max_by_key(|f| f.bytes_per_pass);
+    let facts = Facts {
+        target,
+        results: dir.display().to_string(),
+        logical_block_bytes: largest.and_then(|f| f.logical_block_bytes),
+        by_whole_numbers: largest.and_then(|f| f.by_whole_numbers),
+        by_statistics: largest.and_then(|f| f.by_statistics),
+        amounts: found,
+    };
+    if json { print_json(&facts) } else { print(&as_text(&facts)) }
+}
+
+/// Writes size after size until both rules have their answer, for each amount.
+fn measure(session: &mut Session) -> anyhow::Result<Vec<Found>> {
+    let Session { store, job, planned, opened, kept, .. } = session;
+    let mut means: BTreeMap<u32, Mean> = BTreeMap::new();
+    let mut settled = vec![false; job.lines.len()];
+    let control = Control { stop: &STOP, budget: None, unix_now };
+    for segment in &planned.segments {
+        if settled[segment.line] {
+            continue;
+        }
+        let mut progress = |event: &Progress<'_>| {
+            if let Progress::RunFinished { spec, stats, .. } = event {
+                means.extend(Mean::of(&stats.all).map(|mean| (spec.id, mean)));
+            }
+        };
+        let done = drive_segment(planned, segment, &mut *opened.device, store, kept, control, &mut progress)?;
+        if done.stopped {
+            bail!("interrupted; the procedure has to be started again");
+        }
+        let found = logical_block::evaluate(job, planned, &means, segment.line);
+        if let Some(pass) = found.passes.last() {
+            eprintln!(
+                "{:>5}: {:.2} MB/s in order, {:.2} MB/s at random",
+                pass.block_bytes, pass.sequential_mb_per_s, pass.random_mb_per_s
+            );
+        }
+        settled[segment.line] = logical_block::is_settled(&found);
+    }
+    store.sync()?;
+    Ok((0..job.lines.len()).map(|line| logical_block::evaluate(job, planned, &means, line)).collect())
+}
+
+fn as_text(facts: &Facts) -> String {
+    let size = |b: Option<Bytes>| b.map_or("none".to_string(), |b| b.to_string());
+    let mut text = String::new();
+    for found in &facts.amounts {
+        text += &format!("{} a pass\n   IOSize   in order  at random  MB/s    ratio\n", found.bytes_per_pass);
+        for p in &found.passes {
+            let ci = p.ratio_ci95.map_or(String::new(), |(l, h)| format!(" ({l:.3}..{h:.3})"));
+            text += &format!(
+                "  {:>7} {:>10.2} {:>10.2}        {:.3}{ci}\n",
+                p.block_bytes.to_string(),
+                p.sequential_mb_per_s,
+                p.random_mb_per_s,
+                p.ratio
+            );
+        }
+        text += &format!(
+            "  logical block {}; by the whole numbers {}, by the ratio's interval {}\n",
+            size(found.logical_block_bytes),
+            size(found.by_whole_numbers),
+            size(found.by_statistics)
+        );
+    }
+    text + &format!("results    {}\n", facts.results)
+}

@@ -1,0 +1,30 @@
+//! `uflip profile`: what the runs of a folder boil down to.
+
+use crate::args::ProfileArgs;
+use crate::command::{print, print_json};
+use std::path::Path;
+use uflip_results::profile::{self, Profile, card};
+use uflip_results::{Store, StoreError};
+
+/// Runs the command: makes the profile from the stored runs, writes it beside
+/// them and prints it. A folder that cannot be written to is no failure.
+///
+/// # Errors
+/// Where the folder holds no results or a record file is damaged.
+pub fn profile(args: ProfileArgs) -> anyhow::Result<()> {
+    let profile = profile::build(&Store::open(&args.dir)?)?;
+    if let Err(error) = profile::write(&args.dir, &profile) {
+        eprintln!("note: {error}");
+    }
+    if args.json { print_json(&profile) } else { print(&card::render(&profile)) }
+}
+
+/// Makes the profile of the results in `dir` and writes `profile.json` there.
+///
+/// # Errors
+/// Where a file cannot be read or written.
+pub fn make(dir: &Path) -> Result<Profile, StoreError> {
+    let profile = profile::build(&Store::open(dir)?)?;
+    profile::write(dir, &profile)?;
+    Ok(profile)
+}

@@ -1,0 +1,27 @@
+//! `uflip report`: the results of a folder as one HTML file.
+
+use crate::args::ReportArgs;
+use std::path::{Path, PathBuf};
+use uflip_device::Bytes;
+use uflip_results::{Store, report};
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the folder holds no results or the file cannot be written.
+pub fn report(args: ReportArgs) -> anyhow::Result<()> {
+    write_report(&args.dir, args.output)
+}
+
+/// Writes the report of `dir`, into it where no other file is named, and says
+/// so on standard error.
+///
+/// # Errors
+/// Where it holds no results or the file cannot be written.
+pub fn write_report(dir: &Path, output: Option<PathBuf>) -> anyhow::Result<()> {
+    let path = output.unwrap_or_else(|| dir.join("report.html"));
+    let made = report::write(&Store::open(dir)?, &path)?;
+    let size = Bytes(made.html.len() as u64);
+    eprintln!("the report is in {} ({} KiB)", path.display(), size.0.div_ceil(1024));
+    Ok(())
+}

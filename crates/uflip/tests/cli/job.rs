@@ -1,0 +1,95 @@
+//! `uflip job`, `uflip logical-block` and `uflip predict` on a real file and a
+//! loop device, in a shortened form.
+
+use crate::support::{Loop, expect, finished_runs};
+
+const JOB: &str = "\
+set  seed=7
+std  sr,rr,sw,rw  bs=512,4K,64K  time=20ms reps=2  until=2.5%  before=fill(1M)
+mis  rw  bs=16K  shift=0,2K  time=20ms
+rec  sw  bs=32K  time=200ms window=20ms  before=fill(1M),rw(bs=same|2K,time=20ms|40ms)
+many rw  bs=4K count=400
+end  sw  bs=1M passes=2 rounds=2 then=mis
+";
+
+fn job_on(folder: &std::path::Path, target: &str, more: &[&str]) -> serde_json::Value {
+    std::fs::write(folder.join("a.job"), JOB).unwrap();
+    let mut args = vec!["job", target, "a.job", "-o", "out", "--scratch-size", "16M", "--json"];
+    args.extend(more);
+    let (out, _) = expect(folder, 0, &args);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let speeds = report["speeds"].as_array().unwrap();
+    for (line, baseline) in [("std", "SR"), ("std", "RR"), ("std", "SW"), ("std", "RW"), ("mis", "RW")] {
+        assert!(speeds.iter().any(|s| s["line"] == line && s["baseline"] == baseline), "{line} {baseline}");
+    }
+    assert!(speeds.iter().all(|s| s["mb_per_s"].as_f64().unwrap() > 0.0));
+    assert_eq!(report["misaligned"].as_array().unwrap().len(), 1);
+    let recovery = report["recovery"].as_array().unwrap();
+    assert_eq!(recovery.len(), 4, "two bursts of two lengths");
+    assert!(recovery.iter().all(|r| r["windows_mb_per_s"].as_array().unwrap().len() >= 9));
+    assert_eq!(report["drift"].as_array().unwrap().len(), 1);
+    report
+}
+
+#[test]
+fn every_experiment_runs_on_a_scratch_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    job_on(folder, "scratch.bin", &[]);
+    // Done is done: nothing is measured again.
+    let before = finished_runs(&folder.join("out"));
+    expect(folder, 0, &["job", "scratch.bin", "-o", "out", "--resume"]);
+    assert_eq!(finished_runs(&folder.join("out")), before);
+    // What is cut off is measured again, and nothing else.
+    let file = folder.join("out/runs.ndjson");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let half: String = text.split_inclusive('\n').take(before.len() / 2).collect();
+    std::fs::write(&file, half).unwrap();
+    expect(folder, 0, &["job", "scratch.bin", "-o", "out", "--resume"]);
+    let ids = |runs: &[(u64, u64)]| runs.iter().map(|r| r.0).collect::<std::collections::BTreeSet<_>>();
+    let after = finished_runs(&folder.join("out"));
+    assert!(ids(&after).len() == after.len() && after.len() + 60 > before.len());
+    // The models are fitted to it, and a record file is a trace.
+    let args = ["predict", "out", "--trace", "out/ios/run-000001.parquet", "--json"];
+    let facts: serde_json::Value = serde_json::from_str(&expect(folder, 0, &args).0).unwrap();
+    assert!(facts["models"]["merge"]["t_merge_ns"].is_number(), "{facts}");
+    assert_eq!(facts["predictions"].as_array().unwrap().len(), 5);
+    assert!(facts["measured_ns"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn every_experiment_runs_on_a_loop_device() {
+    let Some(device) = Loop::new(16 << 20) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.job"), JOB).unwrap();
+    let (_, err) = expect(folder.path(), 1, &["job", device.name(), "a.job", "-o", "out"]);
+    assert!(err.contains("--erase-device"), "{err}");
+    job_on(folder.path(), device.name(), &["--erase-device", device.name()]);
+}
+
+#[test]
+fn the_logical_block_procedure_runs_on_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let args =
+        ["logical-block", "s.bin", "--bytes", "1M,2M", "--largest", "64K", "--scratch-size", "4M", "--json"];
+    let facts: serde_json::Value = serde_json::from_str(&expect(folder.path(), 0, &args).0).unwrap();
+    let amounts = facts["amounts"].as_array().unwrap();
+    assert_eq!(amounts.len(), 2);
+    assert_eq!(amounts[1]["passes"][0]["block_bytes"], 4096);
+    assert!(facts.get("logical_block_bytes").is_some() && facts.get("by_whole_numbers").is_some());
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.job"), "std sr bs=4K time=1s\nmis rw bs=4Q time=1s\n").unwrap();
+    let (_, err) = expect(folder.path(), 2, &["job", "x.bin", "a.job"]);
+    assert!(err.contains("a.job: line 2, column 11: expected a block size"), "{err}");
+    assert!(!folder.path().join("x.bin").exists());
+    std::fs::write(folder.path().join("b.job"), JOB).unwrap();
+    let (out, _) = expect(folder.path(), 0, &["job", "x.bin", "b.job", "--check"]);
+    assert!(out.contains("line 2 std") && out.contains("wear"), "{out}");
+    let (out, _) = expect(folder.path(), 0, &["job", "x.bin", "b.job", "--to-fio"]);
+    assert!(out.contains("rw=randwrite") && out.contains("std: until="), "{out}");
+    assert!(!folder.path().join("x.bin").exists());
+}
