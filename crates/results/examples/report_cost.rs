@@ -1,6 +1,6 @@
 //! What making the report costs: seconds and peak memory, for runs of so many
-//! million IOs in all (10), in runs of so many (1 million).
-//! `cargo run --release -p uflip-results --example report_cost -- 10 1`
+//! million IOs in all (10), in runs of so many (1 million); the report goes to the file of a third argument.
+//! `cargo run --release -p uflip-results --example report_cost -- 10 1 report.html`
 
 use serde_json::json;
 use std::time::Instant;
@@ -64,6 +64,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let mut millions = |or: f64| args.next().map_or(or, |a| a.parse::<f64>().expect("a number"));
     let (total, each) = (millions(10.0) * 1e6, millions(1.0) * 1e6);
+    let keep = std::env::args().nth(3);
     let dir = std::env::temp_dir().join(format!("uflip-report-cost-{}", std::process::id()));
     make(&dir, (total / each).max(1.0) as u64, each as u64);
     // Only what the report takes counts; the kernel resets the peak on request.
@@ -82,5 +83,8 @@ fn main() {
         made.html.len(),
         made.embedded
     );
+    if let Some(path) = keep {
+        std::fs::copy(dir.join("report.html"), path).expect("a copy of the report");
+    }
     let _ = std::fs::remove_dir_all(dir);
 }

@@ -87,7 +87,7 @@ fn patterns_of_a_mix_are_told_apart_and_exported() {
     export::runs(&contents, uflip_results::Format::Csv, &mut csv).unwrap();
     let csv = String::from_utf8(csv).unwrap();
     assert!(
-        csv.contains(&format!(",-2,\"say \"\"1\"\", then 2\",0,{},50,2,{},,0,,", run.pattern, u64::MAX)),
+        csv.contains(&format!(",-2,\"say \"\"1\"\", then 2\",0,\"{}\",50,2,{},,0,,", run.pattern, u64::MAX)),
         "{csv}"
     );
     assert!(csv.contains(",24,5000.0,0.0,5000,24,6000.0,0.0,6000,ios/run-000000.parquet,"), "{csv}");

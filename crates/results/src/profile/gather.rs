@@ -61,6 +61,8 @@ pub(super) struct BaselineFacts {
 pub(super) struct Repeat {
     pub(super) run: u32,
     pub(super) io_ignore: u64,
+    /// IOs of the whole run.
+    pub(super) ios: usize,
     pub(super) level: Level,
     pub(super) start_up: Option<StartUp>,
     pub(super) period: Option<f64>,
@@ -173,6 +175,7 @@ fn baseline_facts(
         repeats.push(Repeat {
             run: row.spec.id,
             io_ignore: row.spec.io_ignore,
+            ios: all.len(),
             level,
             start_up: found,
             period,

@@ -7,17 +7,20 @@
 //! start-up and interference make results meaningless).
 
 use super::Profile;
-use super::gather::{BaselineFacts, Facts, SPREAD_LIMIT};
+use super::gather::{BaselineFacts, Facts, Repeat, SPREAD_LIMIT};
 use super::spaces;
 use crate::contents::{RunRow, StoreContents};
 use serde::{Deserialize, Serialize};
 use uflip_measure::detect::drift::drift;
 use uflip_measure::detect::spread::{Cause, Spread};
+use uflip_measure::detect::startup::StartUp;
 use uflip_measure::{Plan, State, Step};
 
 /// An interval is wide from this half width on, relative to its mean.
 /// Source: paper 001, section 5.1: differences "typically within 5 %".
 const WIDE: f64 = 0.05;
+/// A start-up matters where it shifts the mean of its run by more than this.
+const MATTERS: f64 = 0.01;
 /// Own overhead matters from this share of a baseline's mean on.
 const OVERHEAD: f64 = 0.05;
 
@@ -159,7 +162,13 @@ fn start_up_not_covered(b: &BaselineFacts) -> Option<Finding> {
         uncovered.iter().map(|r| r.io_ignore).min().unwrap_or(0)
     );
     let runs = uncovered.iter().map(|r| r.run).collect();
-    Some(finding("start_up_not_covered", Severity::Warning, text, runs))
+    let shifts = |r: &&&Repeat| {
+        let share =
+            |s: &StartUp| s.ios as f64 / r.ios as f64 * (s.before_mean_ns / s.after_mean_ns - 1.0).abs();
+        r.start_up.as_ref().is_some_and(|s| share(s) > MATTERS)
+    };
+    let severity = if uncovered.iter().any(|r| shifts(&r)) { Severity::Warning } else { Severity::Info };
+    Some(finding("start_up_not_covered", severity, text, runs))
 }
 
 /// Code `wide_interval`.
