@@ -42,8 +42,8 @@ impl Durability {
 /// A store open for writing; see the module's head.
 pub struct Store {
     dir: PathBuf,
-    /// Holds the lock as long as it is open.
-    _lock: File,
+    /// Holds the lock until the store is dropped.
+    lock: File,
     runs: File,
     runs_length: u64,
     kept: HashSet<u32>,
@@ -141,7 +141,7 @@ impl Store {
         let runs_length = runs.metadata().map_err(path_error("cannot read", &path))?.len();
         Ok(Store {
             dir: dir.to_path_buf(),
-            _lock: lock,
+            lock,
             runs,
             runs_length,
             kept,
@@ -340,6 +340,9 @@ impl Drop for Store {
     fn drop(&mut self) {
         // The last chance to say so has passed; the runs are in the page cache.
         let _ = self.sync();
+        // Closing alone does not let go of the lock while a child forked in the
+        // meantime, and not yet past its exec, shares the descriptor.
+        let _ = self.lock.unlock();
     }
 }
 
