@@ -26,7 +26,7 @@ use crate::detect::steady::SteadyRule;
 use crate::micro::Skipped;
 use crate::pattern::{Baseline, Pattern, PatternError};
 use crate::plan::spaces::Spaces;
-use crate::plan::{BaselineMeans, Method, Plan, PlanError, PlanOptions, Step};
+use crate::plan::{BaselineMeans, DROPPED, Method, Plan, PlanError, PlanOptions, Step};
 use crate::run::{Point, Purpose, RunSpec};
 use crate::state::State;
 use findings::{BaselineFound, Calibration, PauseFound, PlanFound, StateFound};
@@ -94,11 +94,22 @@ pub struct Phase {
     pub main: bool,
 }
 
+/// The part of a stored plan that is still to be performed.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored<'a> {
+    /// Steps beyond those performed so far.
+    pub steps: &'a [Step],
+    /// Values left out of the whole plan.
+    pub skipped: &'a [Skipped],
+    /// The whole plan's notes.
+    pub notes: &'a [String],
+}
+
 /// Where the script performs its steps: a device and a store. Steps are stored
 /// in the plan before any of them is executed.
 pub trait Bench {
-    /// Steps that the stored plan has beyond those performed so far.
-    fn stored(&self) -> &[Step];
+    /// What the stored plan has beyond the steps performed so far.
+    fn stored(&self) -> Stored<'_>;
 
     /// Executes steps in order, those whose runs are stored already excepted.
     ///
@@ -328,50 +339,70 @@ impl Script<'_> {
         })
     }
 
-    /// The plan: the stored one, else made of what was found.
+    /// The plan: the stored one, else made of what was found. What is said of it
+    /// follows from its steps and notes, so that it is the same after a resume.
     fn plan_and_execute(&mut self) -> Result<(), AutoError> {
-        let is_probe = |step: &Step| matches!(step, Step::Run(run) if run.purpose == Purpose::Calibration);
-        let stored = self.bench.stored();
-        let end = stored.iter().position(is_probe).unwrap_or(stored.len());
-        let runs = |steps: &[Step]| steps.iter().rposition(|step| matches!(step, Step::Run(_)));
-        // A pause may stand before the probe; it belongs to that.
-        let end = if end < stored.len() { runs(&stored[..end]).map_or(0, |last| last + 1) } else { end };
-        let stored = stored[..end].to_vec();
         let (options, needed) = self.found_options();
-        let mut base = empty_plan(&options, self.options.geometry);
-        let phase = if stored.is_empty() {
-            let left = self.bench.left().map(|left| left.saturating_sub(self.probe_time()));
-            let (options, capped) = self.fit_pause(options, left)?;
-            let means = self.means();
-            let fitted = fit::fit(&base, &options, &self.spaces, self.next_id, means, left)?;
-            base = fitted.plan;
-            base.steps.insert(0, Step::Pause { nanos: options.pause_between_runs });
-            self.note_plan(&base, &fitted.dropped, fitted.estimate, fitted.repeats, fitted.fits);
-            if capped {
-                self.found.notes.push(format!(
-                    "The pause between runs is {} where {needed} are needed: the time budget has no room.",
-                    options.pause_between_runs
-                ));
+        let mut plan = empty_plan(&options, self.options.geometry);
+        match self.stored_plan() {
+            Some((steps, skipped, notes)) => {
+                (plan.steps, plan.skipped, plan.notes) = (steps, skipped, notes);
             }
-            Phase { steps: base.steps, skipped: base.skipped, notes: base.notes, main: true }
-        } else {
-            base.steps.clone_from(&stored);
-            self.note_plan(&base, &[], None, options.repeats, true);
-            Phase { steps: stored, main: true, ..Phase::default() }
-        };
-        let last =
-            phase.steps.iter().filter_map(|s| if let Step::Run(r) = s { Some(r.id) } else { None }).max();
-        self.next_id = last.map_or(self.next_id, |id| id + 1);
+            None => plan = self.make_plan(plan, options, needed)?,
+        }
+        self.next_id = plan.runs().map(|run| run.id + 1).max().unwrap_or(self.next_id);
+        self.note_plan(&plan);
         let news = self.found.plan.as_ref().map(describe_plan).unwrap_or_default();
         self.bench.found(&self.found, &news)?;
-        self.bench.perform(phase)
+        self.bench.perform(Phase { steps: plan.steps, skipped: plan.skipped, notes: plan.notes, main: true })
+    }
+
+    /// The main part of the stored plan, where it has one: up to the probe.
+    fn stored_plan(&self) -> Option<(Vec<Step>, Vec<Skipped>, Vec<String>)> {
+        let is_probe = |step: &Step| matches!(step, Step::Run(run) if run.purpose == Purpose::Calibration);
+        let stored = self.bench.stored();
+        let end = stored.steps.iter().position(is_probe).unwrap_or(stored.steps.len());
+        let runs = |steps: &[Step]| steps.iter().rposition(|step| matches!(step, Step::Run(_)));
+        // A pause may stand before the probe; it belongs to that.
+        let end = match end < stored.steps.len() {
+            true => runs(&stored.steps[..end]).map_or(0, |last| last + 1),
+            false => end,
+        };
+        (end > 0).then(|| (stored.steps[..end].to_vec(), stored.skipped.to_vec(), stored.notes.to_vec()))
+    }
+
+    /// The plan that what was found and the time left come to.
+    fn make_plan(&self, empty: Plan, options: PlanOptions, needed: Nanos) -> Result<Plan, AutoError> {
+        let left = self.bench.left().map(|left| left.saturating_sub(self.probe_time()));
+        let options = self.fit_pause(options, left)?;
+        let fitted = fit::fit(&empty, &options, &self.spaces, self.next_id, self.means(), left)?;
+        let mut plan = fitted.plan;
+        plan.steps.insert(0, Step::Pause { nanos: options.pause_between_runs });
+        if !fitted.fits {
+            plan.notes.push(
+                "Even the shortest plan does not fit in the time budget: runs are cut short.".to_string(),
+            );
+        }
+        if fitted.repeats < self.options.plan.repeats {
+            plan.notes.push(format!(
+                "{} repeats instead of {} for want of time.",
+                fitted.repeats, self.options.plan.repeats
+            ));
+        }
+        if options.pause_between_runs < needed {
+            plan.notes.push(format!(
+                "The pause between runs is {} where {needed} are needed: the time budget has no room.",
+                options.pause_between_runs
+            ));
+        }
+        Ok(plan)
     }
 
     /// The plan's options with what was found, and the pause that is needed.
     fn found_options(&self) -> (PlanOptions, Nanos) {
         let mut options = self.options.plan.clone();
         options.method = Method::Auto;
-        options.baseline_io_count = 0;
+        options.baseline_io_count = self.limits.baseline_ios;
         for baseline in Baseline::ALL {
             if let Some(found) = self.found.baselines.get(baseline.name()) {
                 let counts = options.io_counts.of_mut(baseline);
@@ -384,53 +415,31 @@ impl Script<'_> {
     }
 
     /// Holds all pauses together to a quarter of the time left.
-    fn fit_pause(
-        &mut self,
-        mut options: PlanOptions,
-        left: Option<Nanos>,
-    ) -> Result<(PlanOptions, bool), AutoError> {
-        let Some(left) = left else { return Ok((options, false)) };
+    fn fit_pause(&self, mut options: PlanOptions, left: Option<Nanos>) -> Result<PlanOptions, AutoError> {
+        let Some(left) = left else { return Ok(options) };
         let mut plan = empty_plan(&options, self.options.geometry);
         crate::plan::extend(&mut plan, &options, &mut self.spaces.clone(), self.next_id)?;
         let at_most = Nanos(left.0 / 4 / plan.summary().runs.max(1)).max(Nanos::from_millis(1));
-        let capped = options.pause_between_runs > at_most;
         options.pause_between_runs = options.pause_between_runs.min(at_most);
-        if let Some(pause) = &mut self.found.pause {
-            pause.between_runs = options.pause_between_runs;
-        }
-        Ok((options, capped))
+        Ok(options)
     }
 
-    fn note_plan(
-        &mut self,
-        plan: &Plan,
-        dropped: &[Skipped],
-        estimate: Option<Nanos>,
-        repeats: u32,
-        fits: bool,
-    ) {
+    fn note_plan(&mut self, plan: &Plan) {
         let sum = plan.summary();
-        if !fits {
-            self.found.notes.push(
-                "Even the shortest plan does not fit in the time budget: runs are cut short.".to_string(),
-            );
+        if let (Some(pause), Some(Step::Pause { nanos })) = (&mut self.found.pause, plan.steps.first()) {
+            pause.between_runs = *nanos;
         }
-        if repeats < self.options.plan.repeats {
-            self.found.notes.push(format!(
-                "{repeats} repeats instead of {} for want of time.",
-                self.options.plan.repeats
-            ));
-        }
+        self.found.notes.extend(plan.notes.iter().cloned());
         self.found.plan = Some(PlanFound {
             runs: sum.runs,
             ios: sum.ios,
             read_bytes: sum.read_bytes,
             write_bytes: sum.write_bytes,
             reset_bytes: sum.reset_bytes,
-            estimate,
+            estimate: self.means().map(|means| fit::estimate(plan, &means)),
             budget: self.options.budget,
-            repeats,
-            dropped: dropped.to_vec(),
+            repeats: plan.runs().map(|run| run.repeat + 1).max().unwrap_or(0),
+            dropped: plan.skipped.iter().filter(|s| s.reason == DROPPED).cloned().collect(),
         });
     }
 

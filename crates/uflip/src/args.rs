@@ -76,6 +76,14 @@ pub struct RunArgs {
     /// where it is needed [default for quick: 90s]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
+    /// Execute this plan as it stands: the JSON that uflip plan --json prints,
+    /// edited or not
+    #[arg(
+        long = "plan",
+        value_name = "FILE",
+        conflicts_with_all = ["preset", "method", "only", "baselines", "values", "state", "io_size", "repeats", "pause_between", "seed", "resume"]
+    )]
+    pub plan_file: Option<PathBuf>,
     /// Go on with the interrupted benchmark in DIR
     #[arg(long, requires = "output")]
     pub resume: bool,
@@ -460,6 +468,9 @@ pub enum SimCommand {
     },
     /// Measure the catalogue and print the papers' tables beside the results
     Verify(VerifyArgs),
+    /// Measure random devices whose truth is known and print how often the
+    /// automatic method is right
+    Proof(extra::ProofArgs),
     /// Serve a device in wall-clock time as a real block device, until Ctrl-C
     Attach(AttachArgs),
     /// List what is attached, and how late each device answered

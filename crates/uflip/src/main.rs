@@ -10,6 +10,7 @@ mod command;
 mod describe;
 mod interference;
 mod interrupt;
+mod lab;
 mod progress;
 mod target;
 

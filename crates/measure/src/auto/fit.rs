@@ -10,17 +10,14 @@
 //! shortened. Source: paper 001, section 4.2 (IOCount determines the time an
 //! experiment takes); the budget is this tool's own.
 
-use crate::micro::Skipped;
 use crate::plan::spaces::Spaces;
-use crate::plan::{ALL_VALUES, BaselineMeans, DROPPED, Plan, PlanError, PlanOptions, Step, extend};
+use crate::plan::{ALL_VALUES, BaselineMeans, Plan, PlanError, PlanOptions, Step, extend};
 use uflip_device::Nanos;
 
 /// A plan that fits, or the shortest there is.
 pub(super) struct Fitted {
     pub(super) plan: Plan,
-    pub(super) estimate: Option<Nanos>,
     pub(super) repeats: u32,
-    pub(super) dropped: Vec<Skipped>,
     pub(super) fits: bool,
 }
 
@@ -55,13 +52,12 @@ pub(super) fn fit(
         extend(&mut plan, &options, &mut spaces.clone(), first_id)?;
         let estimate = means.map(|means| estimate(&plan, &means));
         let fits = left.is_none() || estimate.zip(left).is_some_and(|(needed, left)| needed <= left);
-        let dropped = plan.skipped.iter().filter(|s| s.reason == DROPPED).cloned().collect();
-        let fitted = Fitted { plan, estimate, repeats, dropped, fits };
+        let fitted = Fitted { plan, repeats, fits };
         if fits || estimate.is_none() {
             return Ok(fitted);
         }
         last = Some(fitted);
     }
     // There is at least one candidate: all values and repeats.
-    last.map_or(Err(PlanError::Repeats), Ok)
+    last.ok_or(PlanError::Repeats)
 }

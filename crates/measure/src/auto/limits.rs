@@ -24,6 +24,10 @@ pub struct Limits {
     pub probe_rounds: u32,
     /// IOs of the first part of a long baseline.
     pub first_ios: u64,
+    /// IOs of the plan's own baseline runs, at least: dear IOs that come once in
+    /// a thousand must be among them.
+    #[serde(default)]
+    pub baseline_ios: u64,
     /// Parts of a long baseline, at most.
     pub parts: u32,
     /// When a run is long enough.
@@ -50,6 +54,7 @@ impl Limits {
             probe_ios: 512,
             probe_rounds: 20,
             first_ios: 1024,
+            baseline_ios: 4_096,
             parts: 6,
             rule: rule(256, 8_192),
             reads: 512,
@@ -63,6 +68,7 @@ impl Limits {
                 probe_ios: 64,
                 probe_rounds: 8,
                 first_ios: 512,
+                baseline_ios: 0,
                 parts: 2,
                 rule: rule(128, 1_024),
                 reads: 256,
@@ -75,11 +81,15 @@ impl Limits {
             Preset::Full => Limits {
                 probe_ios: 1024,
                 first_ios: 4096,
+                baseline_ios: 10_240,
                 rule: rule(512, 20_480),
                 run_time: share.or(Some(Nanos::from_secs(300))),
                 ..base
             },
         };
+        // Under a time budget they are no longer than others.
+        let limits =
+            Limits { baseline_ios: if budget.is_some() { 0 } else { limits.baseline_ios }, ..limits };
         if virtual_time {
             // Waiting costs nothing, and a run is as long as its IOs say.
             return Limits { run_time: None, rest: base.rest, pause_floor: base.pause_floor, ..limits };

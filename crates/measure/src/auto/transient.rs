@@ -13,8 +13,9 @@
 
 /// IOs of a batch.
 const BATCH: usize = 5;
-/// The longest transient.
-const LONGEST: usize = 65;
+/// The longest transient, where the series is four times as long: a device with
+/// a write buffer pays once that is full.
+const LONGEST: usize = 256;
 /// The squared standard error after the cut over the one before.
 const GAIN: f64 = 0.5;
 
@@ -56,5 +57,10 @@ mod tests {
             assert_eq!(transient(&generate(&series)), 0, "{seed}");
         }
         assert_eq!((transient(&[]), transient(&[5; 7]), transient(&[5; 100])), (0, 0, 0));
+        // A buffer of 128 IOs, then one merge left over.
+        let mut values = vec![382_000u64; 1024];
+        values[..].iter_mut().skip(61).step_by(64).for_each(|v| *v = 1_300_000);
+        values[128] = 15_000_000;
+        assert!((129..=140).contains(&transient(&values)), "{}", transient(&values));
     }
 }

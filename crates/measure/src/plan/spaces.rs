@@ -5,7 +5,9 @@
 //! with a TargetSize of their own go round the device; random IOs use all of
 //! it. A sequential space is just large enough for the run, or the whole device
 //! if that is less. Each partition has 1 MiB at least, as partitions of a few
-//! IOs lie so close together that they are one sequential pattern again.
+//! IOs lie so close together that they are one sequential pattern again, and a
+//! power of two of IOs, as in the paper, where IOCount is one: partitions then
+//! begin at the same place of the device's own units, whatever the run's length.
 //!
 //! Source: paper 000/001, sections 4.1 ("we direct them to distinct target
 //! spaces (specified by TargetOffset)") and 4.2.
@@ -101,7 +103,8 @@ fn need(basic: &Basic, ios: u64) -> u64 {
         Location::Ordered { incr } => ios.saturating_mul(incr.unsigned_abs()),
         Location::Partitioned { partitions } => {
             let partitions = u64::from(partitions.max(1));
-            partitions.saturating_mul(ios.div_ceil(partitions).max(MIB.div_ceil(io_size)))
+            let each = ios.div_ceil(partitions).max(MIB.div_ceil(io_size));
+            partitions.saturating_mul(each.checked_next_power_of_two().unwrap_or(each))
         }
         Location::Sequential
         | Location::SequentialFrom { .. }

@@ -3,6 +3,7 @@
 //! before anything is measured.
 
 mod auto;
+mod plan_file;
 
 use crate::args::{Cli, Command, MethodArg, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
@@ -10,7 +11,7 @@ use crate::command::{fresh_seed, profile, report, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::progress::{Display, round_time};
-use crate::target::{self, Access, Opened, SCRATCH};
+use crate::target::{self, Access, Opened, Place, SCRATCH};
 use crate::usage;
 use anyhow::{Context, bail};
 use clap::Parser;
@@ -26,7 +27,9 @@ use uflip_device::{
 };
 use uflip_measure::auto::{AutoOptions, first_plan};
 use uflip_measure::run::Sink;
-use uflip_measure::{Budget, Control, Plan, Preset, Progress, ResetRequest, execute, make_plan, state};
+use uflip_measure::{
+    Budget, Control, Plan, PlanOptions, Preset, Progress, ResetRequest, execute, make_plan, state,
+};
 use uflip_results::{Durability, Manifest, Store};
 
 /// The part of the manifest that `--resume` goes by.
@@ -105,37 +108,59 @@ fn consent_again(args: &RunArgs) -> String {
     args.consent.erase_device.iter().map(|value| format!(" --erase-device {value}")).collect()
 }
 
+/// What a new benchmark starts with.
+struct Start {
+    /// What will be done, or what a benchmark of this kind does.
+    plan: Plan,
+    /// The automatic method's options, but for what only the open device tells.
+    auto: Option<PlanOptions>,
+    seed: u64,
+    quick: bool,
+}
+
+fn start(args: &RunArgs, name: &str, place: &Place) -> anyhow::Result<Start> {
+    if let Some(file) = &args.plan_file {
+        let plan = plan_file::read(file, place.geometry)?;
+        let (seed, quick) = (plan.seed, false);
+        return Ok(Start { plan, auto: None, seed, quick });
+    }
+    let seed = args.plan.seed.unwrap_or_else(fresh_seed);
+    let planned = plan_options(&args.plan, name, place, seed)?;
+    let plan = make_plan(&planned, place.geometry).map_err(usage)?;
+    let quick = planned.preset == Preset::Quick && !place.virtual_time;
+    Ok(Start { plan, auto: (args.plan.method == MethodArg::Auto).then_some(planned), seed, quick })
+}
+
 /// A new benchmark.
 fn begin(args: &RunArgs) -> anyhow::Result<Session> {
-    let seed = args.plan.seed.unwrap_or_else(fresh_seed);
-    let engine = args.engine.resolve(seed)?;
     let name = target_name(args.target.as_deref())?;
     let place = target::locate(&name, args.plan.scratch_size)?;
-    let planned = plan_options(&args.plan, &name, &place, seed)?;
-    let plan = make_plan(&planned, place.geometry).map_err(usage)?;
+    let Start { plan, auto, seed, quick } = start(args, &name, &place)?;
+    let engine = args.engine.resolve(seed)?;
     if writes(&plan) {
         place.may_be_written(&args.consent.erase_device)?;
     }
     let dir = args.output.clone().unwrap_or_else(target::new_output);
     let made_here = claim_folder(&dir)?;
     let session = (|| {
-        let quick = planned.preset == Preset::Quick && !place.virtual_time;
         let budget = args.budget.or(quick.then_some(QUICK_BUDGET));
         // Making the file has a quarter of the time; a slow disk gets a smaller one.
         let for_scratch = budget.map(|b| Duration::from(Nanos(b.0 / 4)));
         let opened = open(&name, &plan, args, engine, for_scratch)?;
         let geometry = opened.device.geometry();
-        let auto = (args.plan.method == MethodArg::Auto).then(|| AutoOptions {
-            plan: planned.clone(),
+        let auto = auto.map(|planned| AutoOptions {
+            plan: planned,
             geometry,
             virtual_time: opened.device.is_virtual(),
             budget,
             pause_between: args.plan.pause_between,
         });
-        // By the automatic method the plan grows as it is found.
+        // By the automatic method the plan grows as it is found. A scratch file
+        // may have become smaller than it was planned for.
         let plan = match &auto {
             Some(auto) => first_plan(auto),
-            None => make_plan(&planned, geometry).map_err(usage)?,
+            None if args.plan_file.is_some() => plan,
+            None => make_plan(&plan_options(&args.plan, &name, &place, seed)?, geometry).map_err(usage)?,
         };
         let options = RunOptions {
             target: name.clone(),

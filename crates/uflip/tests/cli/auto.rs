@@ -54,6 +54,9 @@ fn the_mtrons_start_up_and_what_lingers_are_found() {
     // The plan's runs have what was found.
     let plan = read(&folder.path().join("o/plan.json"));
     let run = planned_runs(&plan).find(|r| r["baseline"] == "RW" && r["purpose"] == "baseline").unwrap();
+    assert_eq!((&run["io_ignore"], &run["io_count"]), (&rw["io_ignore"], &found["limits"]["baseline_ios"]));
+    let of_curve = |r: &&Value| r["baseline"] == "RW" && r["purpose"] == "micro_benchmark";
+    let run = planned_runs(&plan).find(of_curve).unwrap();
     assert_eq!((&run["io_ignore"], &run["io_count"]), (&rw["io_ignore"], &rw["io_count"]));
     let ids: Vec<u64> = planned_runs(&plan).map(|r| r["id"].as_u64().unwrap()).collect();
     assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>(), "runs are numbered through");
@@ -101,8 +104,8 @@ fn fixed_lengths_are_those_of_the_plan_command() {
     let (planned, _) = expect(folder.path(), 0, &[&["plan", "sim:mtron", "--json"][..], &args].concat());
     let run = ["run", "sim:mtron", "-o", "o"];
     expect(folder.path(), 0, &[&run[..], &args].concat());
-    let stored = std::fs::read_to_string(folder.path().join("o/plan.json")).unwrap();
-    assert_eq!(planned, stored);
+    let planned: Value = serde_json::from_str(&planned).unwrap();
+    assert_eq!(planned, read(&folder.path().join("o/plan.json")));
     assert!(!folder.path().join("o/calibration.json").exists());
 }
 
@@ -149,7 +152,7 @@ fn killed_in_any_phase_it_ends_with_the_same_plan_and_figures() {
         if folder.path().join(out).join("manifest.json").exists() {
             command.arg("--resume");
         } else {
-            command.args(["--seed", "9", "--only", "order"]);
+            command.args(["--seed", "9", "--only", "order", "--repeats", "1"]);
         }
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         command
@@ -159,13 +162,13 @@ fn killed_in_any_phase_it_ends_with_the_same_plan_and_figures() {
     let took = began.elapsed().as_micros() as u64;
     let mut rng = Rng::new(11);
     let mut met = 0;
-    for _ in 0..12 {
+    for _ in 0..8 {
         let mut child = start("killed").spawn().unwrap();
         std::thread::sleep(Duration::from_micros(rng.below(took)));
         signal(child.id(), "KILL");
         met += u32::from(!child.wait().unwrap().success());
     }
-    assert!(met >= 4, "only {met} kills met a running benchmark");
+    assert!(met >= 2, "only {met} kills met a running benchmark");
     let output = start("killed").output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let file = |out: &str, name: &str| std::fs::read_to_string(folder.path().join(out).join(name)).unwrap();
@@ -174,4 +177,31 @@ fn killed_in_any_phase_it_ends_with_the_same_plan_and_figures() {
     let runs = |out: &str| finished_runs(&folder.path().join(out));
     assert_eq!(runs("whole"), runs("killed"));
     assert_eq!(file("whole", "runs.ndjson"), file("killed", "runs.ndjson"), "virtual runs come out the same");
+}
+
+/// A plan is a file that can be read, edited and run.
+#[test]
+fn an_edited_plan_is_executed_as_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["plan", "sim:mtron", "--json", "--preset", "quick", "--only", "order", "--seed", "4"];
+    let (text, _) = expect(folder.path(), 0, &args);
+    let mut plan: Value = serde_json::from_str(&text).unwrap();
+    let steps = plan["steps"].as_array_mut().unwrap();
+    steps.retain(|step| step["step"] == "run");
+    steps.truncate(3);
+    steps[1]["io_count"] = 77.into();
+    let ids: Vec<u64> = steps.iter().map(|s| s["id"].as_u64().unwrap()).collect();
+    std::fs::write(folder.path().join("plan.json"), plan.to_string()).unwrap();
+    expect(folder.path(), 0, &["run", "sim:mtron", "--plan", "plan.json", "-o", "o"]);
+    let rows = std::fs::read_to_string(folder.path().join("o/runs.ndjson")).unwrap();
+    let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let done: Vec<u64> = rows.iter().map(|r| r["id"].as_u64().unwrap()).collect();
+    assert_eq!(done, ids);
+    assert_eq!(rows[1]["stats"]["all"]["n"], 77);
+    // A plan for another target is refused before anything is made.
+    plan["steps"][0]["pattern"] = "SW(io_size=32K, target_offset=1T, target_size=1M)".into();
+    std::fs::write(folder.path().join("plan.json"), plan.to_string()).unwrap();
+    let (_, err) = expect(folder.path(), 2, &["run", "sim:mtron", "--plan", "plan.json", "-o", "p"]);
+    assert!(err.contains("run ") && !folder.path().join("p").exists(), "{err}");
+    expect(folder.path(), 2, &["run", "sim:mtron", "--plan", "plan.json", "--seed", "1"]);
 }

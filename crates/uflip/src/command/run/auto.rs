@@ -16,7 +16,7 @@ use std::ops::Range;
 use uflip_device::{Device, IoRecord, Nanos, RunEnd, Stop};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::interference::Disturbed;
-use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Phase};
+use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Phase, Stored};
 use uflip_measure::run::Sink;
 use uflip_measure::{Budget, Control, Progress, ResetRequest, Step, execute_steps, replay_steps};
 use uflip_results::store::record_name;
@@ -185,8 +185,9 @@ impl OnDevice<'_> {
 }
 
 impl Bench for OnDevice<'_> {
-    fn stored(&self) -> &[Step] {
-        &self.session.plan.steps[self.done..]
+    fn stored(&self) -> Stored<'_> {
+        let plan = &self.session.plan;
+        Stored { steps: &plan.steps[self.done..], skipped: &plan.skipped, notes: &plan.notes }
     }
 
     fn perform(&mut self, phase: Phase) -> Result<(), AutoError> {
