@@ -21,6 +21,7 @@ pub mod long_run;
 mod pause_test;
 mod probe;
 mod transient;
+mod words;
 
 use crate::detect::steady::SteadyRule;
 use crate::micro::Skipped;
@@ -29,7 +30,7 @@ use crate::plan::spaces::Spaces;
 use crate::plan::{BaselineMeans, DROPPED, Method, Plan, PlanError, PlanOptions, Step};
 use crate::run::{Point, Purpose, RunSpec};
 use crate::state::State;
-use findings::{BaselineFound, Calibration, PauseFound, PlanFound, StateFound};
+use findings::{BaselineFound, Calibration, PlanFound, StateFound};
 use limits::Limits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,6 +93,8 @@ pub struct Phase {
     pub notes: Vec<String>,
     /// True for the plan itself, false for calibration.
     pub main: bool,
+    /// True where the steps are only to be stored; a resume performs them.
+    pub held: bool,
 }
 
 /// The part of a stored plan that is still to be performed.
@@ -166,11 +169,24 @@ struct Script<'a> {
     next_id: u32,
 }
 
+/// How far [`measure()`] goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// To the plan, which is stored and not performed.
+    Calibration,
+    /// To the end.
+    Whole,
+}
+
 /// Measures a device from start to end; gives what was found.
 ///
 /// # Errors
 /// [`AutoError`].
-pub fn measure(options: &AutoOptions, bench: &mut dyn Bench) -> Result<Calibration, AutoError> {
+pub fn measure(
+    options: &AutoOptions,
+    extent: Extent,
+    bench: &mut dyn Bench,
+) -> Result<Calibration, AutoError> {
     let limits = Limits::new(options.plan.preset, options.virtual_time, options.budget);
     let mut script = Script {
         options,
@@ -190,8 +206,10 @@ pub fn measure(options: &AutoOptions, bench: &mut dyn Bench) -> Result<Calibrati
             script.long_baseline(baseline)?;
         }
     }
-    script.plan_and_execute()?;
-    script.probe_again()?;
+    script.plan_and_execute(extent)?;
+    if extent == Extent::Whole {
+        script.probe_again()?;
+    }
     Ok(script.found)
 }
 
@@ -312,7 +330,7 @@ impl Script<'_> {
             reason: settled.reason,
             capped,
         };
-        let news = describe(baseline, &found);
+        let news = words::baseline(baseline.name(), &found);
         if capped {
             let width = found.interval.and_then(|i| i.relative_half_width());
             let width = width.map_or("unknown".to_string(), |w| format!("±{:.0} %", 100.0 * w));
@@ -341,7 +359,7 @@ impl Script<'_> {
 
     /// The plan: the stored one, else made of what was found. What is said of it
     /// follows from its steps and notes, so that it is the same after a resume.
-    fn plan_and_execute(&mut self) -> Result<(), AutoError> {
+    fn plan_and_execute(&mut self, extent: Extent) -> Result<(), AutoError> {
         let (options, needed) = self.found_options();
         let mut plan = empty_plan(&options, self.options.geometry);
         match self.stored_plan() {
@@ -352,9 +370,11 @@ impl Script<'_> {
         }
         self.next_id = plan.runs().map(|run| run.id + 1).max().unwrap_or(self.next_id);
         self.note_plan(&plan);
-        let news = self.found.plan.as_ref().map(describe_plan).unwrap_or_default();
+        let news = self.found.plan.as_ref().map(words::plan).unwrap_or_default();
         self.bench.found(&self.found, &news)?;
-        self.bench.perform(Phase { steps: plan.steps, skipped: plan.skipped, notes: plan.notes, main: true })
+        let Plan { steps, skipped, notes, .. } = plan;
+        let held = extent == Extent::Calibration;
+        self.bench.perform(Phase { steps, skipped, notes, main: true, held })
     }
 
     /// The main part of the stored plan, where it has one: up to the probe.
@@ -468,53 +488,4 @@ fn empty_plan(options: &PlanOptions, geometry: Geometry) -> Plan {
 /// The plan that a benchmark by the automatic method starts with: no steps yet.
 pub fn first_plan(options: &AutoOptions) -> Plan {
     empty_plan(&options.plan, options.geometry)
-}
-
-fn describe(baseline: Baseline, found: &BaselineFound) -> String {
-    let mean = found.interval.map_or("unknown".to_string(), |i| {
-        let width = i.relative_half_width().unwrap_or(0.0);
-        format!("{} ±{:.1} %", Nanos(i.mean_ns as u64), 100.0 * width)
-    });
-    let start_up = found.start_up.map_or("no start-up".to_string(), |s| format!("start-up {} IOs", s.ios));
-    let period = found.period.map_or("no period".to_string(), |p| format!("period {:.1} IOs", p.ios));
-    let capped = if found.capped { " (capped)" } else { "" };
-    format!(
-        "{baseline}: mean {mean}, {start_up}, {period}: IOIgnore {}, IOCount {}{capped}",
-        found.io_ignore, found.io_count
-    )
-}
-
-fn describe_plan(plan: &PlanFound) -> String {
-    let time = plan.estimate.map_or(String::new(), |e| format!(", about {e} by the calibration"));
-    let dropped = match plan.dropped.len() {
-        0 => String::new(),
-        n => {
-            let some: Vec<String> = plan
-                .dropped
-                .iter()
-                .take(6)
-                .map(|d| format!("{} {} {}", d.micro_benchmark, d.baseline, d.label))
-                .collect();
-            let more = if n > 6 { ", …" } else { "" };
-            format!("; {n} values left out to stay within the time: {}{more}", some.join(", "))
-        }
-    };
-    format!("plan: {} runs, {} IOs{time}{dropped}", plan.runs, plan.ios)
-}
-
-/// The chosen pause, in words.
-fn describe_pause(pause: &PauseFound) -> String {
-    let what: Vec<String> = pause
-        .tests
-        .iter()
-        .map(|test| match &test.found {
-            Some(l) => {
-                let open = if l.over { "" } else { " or more" };
-                format!("{} lingers for {} reads, {}{open}", test.batch, l.affected_ios, Nanos(l.affected_ns))
-            }
-            None => format!("nothing lingers after {}", test.batch),
-        })
-        .collect();
-    let what = if what.is_empty() { "not tested".to_string() } else { what.join("; ") };
-    format!("pause between runs {}: {what}", pause.between_runs)
 }

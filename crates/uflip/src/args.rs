@@ -27,6 +27,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure a device: the four baselines and the nine micro-benchmarks
     Run(RunArgs),
+    /// Find the state, lengths, pause and plan of a benchmark, and stop there
+    Calibrate(RunArgs),
     /// Run one IO pattern and print its statistics
     Pattern(PatternArgs),
     /// Show what a run would do: runs, bytes, time; nothing is written

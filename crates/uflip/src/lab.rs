@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use uflip_device::{Device, IoRecord, KeepAll, Nanos, Recorder, Stop};
 use uflip_measure::auto::findings::Calibration;
-use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Phase, Stored};
+use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, Stored};
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
 use uflip_measure::{Control, Pattern, Plan, ResetRequest, execute_steps, state};
 use uflip_results::stats::StatsBuilder;
@@ -169,7 +169,7 @@ pub fn measure(
 ) -> anyhow::Result<Measured> {
     let plan = auto::first_plan(options);
     let mut lab = Lab { device, stop, plan, memory: Memory::default(), before_main };
-    let calibration = auto::measure(options, &mut lab)?;
+    let calibration = auto::measure(options, Extent::Whole, &mut lab)?;
     let Lab { plan, memory, .. } = lab;
     let profile = profile_of(&plan, &memory, &calibration, options.plan.seed)?;
     Ok(Measured { calibration, plan, memory, profile })

@@ -14,7 +14,7 @@
 //! Limits: a batch longer than the test's may leave more behind.
 
 use super::findings::{PauseFound, PauseTest};
-use super::{AutoError, Role, Script, describe_pause};
+use super::{AutoError, Role, Script, words};
 use crate::detect::lingering::{Lingering, lingering, pause_ns};
 use crate::pattern::{Baseline, Pattern};
 use crate::plan::Step;
@@ -52,7 +52,7 @@ impl Script<'_> {
         }
         let needed = if self.options.pause_between.is_some() { between_runs } else { needed };
         let pause = PauseFound { tests, floor, needed, between_runs };
-        let news = describe_pause(&pause);
+        let news = words::pause(&pause);
         self.found.pause = Some(pause);
         self.bench.found(&self.found, &news)
     }

@@ -13,7 +13,7 @@
 //! random writes are probed; sequential ones may have a state of their own.
 
 use super::findings::DriftFound;
-use super::{AutoError, Role, Script};
+use super::{AutoError, Role, Script, words};
 use crate::detect::drift::{Level, drift};
 use crate::detect::interval::{MeanInterval, batch_means};
 use crate::detect::period::period;
@@ -62,16 +62,13 @@ impl Script<'_> {
         let window = series[series.len().saturating_sub(self.window())..].concat();
         self.found.state.level = level(&window);
         let state = &self.found.state;
-        let (rounds, state_name) = (state.runs.len(), state.enforced);
-        let level = state.steady.map_or("unknown".to_string(), |s| Nanos(s.mean_ns as u64).to_string());
-        let verdict = if state.capped { "not steady" } else { "steady" };
+        let (rounds, news) = (state.runs.len(), words::state(state));
         if state.capped {
             self.found.notes.push(format!(
                 "The state was not steady after {rounds} rounds of {} random writes.",
                 self.limits.probe_ios
             ));
         }
-        let news = format!("state {state_name}: {verdict} after {rounds} rounds, RW {level}");
         self.bench.found(&self.found, &news)
     }
 

@@ -27,7 +27,8 @@ use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::{
     Bytes, Device, DeviceError, EngineOptions, Nanos, RunEnd, Stop, measure_overhead, scratch,
 };
-use uflip_measure::auto::{AutoOptions, first_plan};
+use uflip_measure::auto::findings::Calibration;
+use uflip_measure::auto::{AutoOptions, Extent, first_plan};
 use uflip_measure::run::Sink;
 use uflip_measure::{
     Budget, Control, Plan, PlanOptions, Preset, Progress, ResetRequest, execute, make_plan, state,
@@ -72,6 +73,43 @@ struct Session {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
+    let (dir, options) = measure_as_typed(&args, Extent::Whole)?;
+    if options.remove_scratch {
+        scratch::remove(Path::new(&options.target))?;
+    }
+    profile::make(&dir)?;
+    report::write_report(&dir, None)?;
+    show::print_results(&dir, args.json, false)
+}
+
+/// Runs `uflip calibrate`: the automatic method up to its plan. The scratch file
+/// stays, as the plan is for it.
+///
+/// # Errors
+/// As [`run`].
+pub fn calibrate(args: RunArgs) -> anyhow::Result<()> {
+    if args.plan.method == MethodArg::Fixed || args.plan_file.is_some() {
+        return Err(usage("uflip calibrate finds lengths and pause; leave --method fixed and --plan away"));
+    }
+    let (dir, _) = measure_as_typed(&args, Extent::Calibration)?;
+    let path = dir.join("calibration.json");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    if args.json {
+        return crate::command::print(&text);
+    }
+    let found: Calibration =
+        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+    crate::command::print(&found.to_string())?;
+    eprintln!(
+        "the plan is in {0}/plan.json and may be edited; measure by it: uflip run -o {0} --resume{1}",
+        dir.display(),
+        consent_again(&args)
+    );
+    Ok(())
+}
+
+/// Begins or resumes what is asked for, and measures as far as `extent`.
+fn measure_as_typed(args: &RunArgs, extent: Extent) -> anyhow::Result<(PathBuf, RunOptions)> {
     if args.live {
         if !std::io::stderr().is_terminal() {
             return Err(usage("--live needs a terminal on standard error; leave it away"));
@@ -81,8 +119,8 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     } else {
         interrupt::listen()?;
     }
-    let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
-    let finished = measure(&mut session, if args.live { Shown::Live } else { Shown::Lines });
+    let mut session = if args.resume { resume(args)? } else { begin(args)? };
+    let finished = measure(&mut session, extent, if args.live { Shown::Live } else { Shown::Lines });
     let Session { dir, store, options, opened, .. } = session;
     let kept = store.len();
     drop((store, opened));
@@ -90,14 +128,9 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         || format!("{kept} runs are kept in {}; go on with: uflip run -o {0} --resume", dir.display());
     let stopped = finished.with_context(go_on)?;
     if stopped {
-        bail!("interrupted; {}{}", go_on(), consent_again(&args));
+        bail!("interrupted; {}{}", go_on(), consent_again(args));
     }
-    if options.remove_scratch {
-        scratch::remove(Path::new(&options.target))?;
-    }
-    profile::make(&dir)?;
-    report::write_report(&dir, None)?;
-    show::print_results(&dir, args.json, false)
+    Ok((dir, options))
 }
 
 /// The standard benchmark of `sim:NAME` with the paper's fixed lengths into
@@ -119,7 +152,7 @@ pub fn measure_simulated_as(target: &str, seed: u64, folder: &Path, more: &[OsSt
     let typed = typed.iter().map(OsString::from).chain([folder.into()]).chain(more.iter().cloned());
     let Command::Run(args) = Cli::try_parse_from(typed)?.command else { bail!("not a run") };
     let mut session = begin(&args)?;
-    if measure(&mut session, Shown::Nothing)? {
+    if measure(&mut session, Extent::Whole, Shown::Nothing)? {
         bail!("interrupted");
     }
     Ok(())
@@ -318,9 +351,9 @@ fn summarised(facts: &impl Serialize, summary: String) -> anyhow::Result<serde_j
 }
 
 /// Measures; true where it was stopped from outside.
-fn measure(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
+fn measure(session: &mut Session, extent: Extent, shown: Shown) -> anyhow::Result<bool> {
     match session.options.auto.clone() {
-        Some(options) => auto::measure(session, &options, shown),
+        Some(options) => auto::measure(session, &options, extent, shown),
         None => measure_fixed(session, shown),
     }
 }

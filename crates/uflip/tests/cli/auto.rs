@@ -205,3 +205,27 @@ fn an_edited_plan_is_executed_as_it_stands() {
     assert!(err.contains("run ") && !folder.path().join("p").exists(), "{err}");
     expect(folder.path(), 2, &["run", "sim:mtron", "--plan", "plan.json", "--seed", "1"]);
 }
+
+/// `uflip calibrate` and then `uflip run --resume` are `uflip run`.
+#[test]
+fn calibrate_stops_at_the_plan_and_resume_goes_on_by_it() {
+    let only = ["--seed", "3", "--only", "granularity", "--values", "granularity=32K"];
+    let folder = tempfile::tempdir().unwrap();
+    let said = expect(folder.path(), 0, &[&["calibrate", "sim:mtron", "-o", "o"], &only[..]].concat());
+    for word in ["state complete: steady", "pause between runs", "RW: mean", "plan: "] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    let out = folder.path().join("o");
+    let (plan, done) = (read(&out.join("plan.json")), finished_runs(&out));
+    let calibration = planned_runs(&plan).filter(|r| r["purpose"] == "calibration").count();
+    assert_eq!(done.len(), calibration);
+    assert!(planned_runs(&plan).count() > calibration, "the plan itself is there to be read and edited");
+    assert!(!out.join("profile.json").exists());
+    expect(folder.path(), 0, &["run", "-o", "o", "--resume"]);
+    expect(folder.path(), 0, &[&["run", "sim:mtron", "-o", "whole"], &only[..]].concat());
+    let figures = |name: &str| read(&folder.path().join(name).join("profile.json"))["baseline_ms"].clone();
+    assert_eq!(figures("o"), figures("whole"));
+    let refused = expect(folder.path(), 2, &["calibrate", "sim:mtron", "--method", "fixed", "-o", "x"]);
+    assert!(refused.contains("leave --method fixed"), "{refused}");
+    assert!(!folder.path().join("x").exists());
+}

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use uflip_device::{Device, IoRecord, Nanos, RunEnd, Stop};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::interference::Disturbed;
-use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Phase, Stored};
+use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, Stored};
 use uflip_measure::run::Sink;
 use uflip_measure::{Budget, Control, Progress, ResetRequest, Step, execute_steps, replay_steps};
 use uflip_results::store::record_name;
@@ -44,7 +44,12 @@ fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> AutoErro
 }
 
 /// Measures by the automatic method; true where it was stopped from outside.
-pub(super) fn measure(session: &mut Session, options: &AutoOptions, shown: Shown) -> anyhow::Result<bool> {
+pub(super) fn measure(
+    session: &mut Session,
+    options: &AutoOptions,
+    extent: Extent,
+    shown: Shown,
+) -> anyhow::Result<bool> {
     if shown != Shown::Nothing {
         announce(session, options);
     }
@@ -56,7 +61,7 @@ pub(super) fn measure(session: &mut Session, options: &AutoOptions, shown: Shown
     let page = live_page(shown, &session.plan, &session.opened, session.options.budget_ns, &session.store)?;
     let mut bench =
         OnDevice { session, watch, done: 0, began, resets: Nanos::ZERO, cut_short: 0, shown, page };
-    let outcome = auto::measure(options, &mut bench);
+    let outcome = auto::measure(options, extent, &mut bench);
     // The page gives the terminal back before anything else is said.
     drop(bench.page.take());
     let cut_short = bench.cut_short;
@@ -215,10 +220,14 @@ impl Bench for OnDevice<'_> {
     }
 
     fn perform(&mut self, phase: Phase) -> Result<(), AutoError> {
-        let main = phase.main;
+        let (main, held) = (phase.main, phase.held);
         let steps = self.store_steps(phase)?;
         if main {
             self.say(&summary_of(&self.session.plan, &self.session.opened.name));
+        }
+        if held {
+            self.done = steps.end;
+            return Ok(());
         }
         let first = self.first_to_do(steps.clone());
         let mut stopped = false;
