@@ -179,9 +179,20 @@ fn figures_have_the_numbers_of_the_report() {
     assert_eq!(times, records.iter().map(|r| r.response().0).collect::<Vec<_>>());
     assert!(written.left_out.iter().any(|w| w.starts_with("figure5")), "{:?}", written.left_out);
     assert!(written.left_out.iter().any(|w| w.starts_with("figure6")), "{:?}", written.left_out);
+    golden(&text("locality.svg"), "locality.svg");
     for name in ["locality.svg", "locality.png", "figure4.svg", "figure8.csv", "table3.tex", "table3.md"] {
         assert!(written.files.iter().any(|f| f.ends_with(name)), "{name}");
     }
+}
+
+/// A drawing is as it was when somebody looked at it.
+fn golden(svg: &str, name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UFLIP_GOLDEN").is_some() {
+        std::fs::write(&path, svg).expect("the golden file is written");
+    }
+    let expected = std::fs::read_to_string(&path).expect("a golden file; made with UFLIP_GOLDEN=1");
+    assert!(svg == expected, "{name} changed; look at it, then make it with UFLIP_GOLDEN=1:\n{svg}");
 }
 
 /// What a browser makes of it: the style is the one its policy allows, nothing
