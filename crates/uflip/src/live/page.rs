@@ -150,7 +150,7 @@ impl Board {
         let across = (columns / WIDE).clamp(1, 3);
         let down = self.groups.len().div_ceil(across);
         let cell = |group: &Group| {
-            let full = if group.runs > 0 { (group.done * 8 / group.runs) as usize } else { 8 };
+            let full = (group.done * 8).checked_div(group.runs).unwrap_or(8) as usize;
             let bar = "━".repeat(full.min(8)) + &"·".repeat(8 - full.min(8));
             let sign = if group.name == self.active && group.done < group.runs { '>' } else { ' ' };
             let mean = group.mean.map_or_else(String::new, |ns| Nanos(ns as u64).to_string());

@@ -211,7 +211,7 @@ fn an_edited_plan_is_executed_as_it_stands() {
 fn calibrate_stops_at_the_plan_and_resume_goes_on_by_it() {
     let only = ["--seed", "3", "--only", "granularity", "--values", "granularity=32K"];
     let folder = tempfile::tempdir().unwrap();
-    let said = expect(folder.path(), 0, &[&["calibrate", "sim:mtron", "-o", "o"], &only[..]].concat());
+    let (said, _) = expect(folder.path(), 0, &[&["calibrate", "sim:mtron", "-o", "o"], &only[..]].concat());
     for word in ["state complete: steady", "pause between runs", "RW: mean", "plan: "] {
         assert!(said.contains(word), "{word}: {said}");
     }
@@ -225,7 +225,7 @@ fn calibrate_stops_at_the_plan_and_resume_goes_on_by_it() {
     expect(folder.path(), 0, &[&["run", "sim:mtron", "-o", "whole"], &only[..]].concat());
     let figures = |name: &str| read(&folder.path().join(name).join("profile.json"))["baseline_ms"].clone();
     assert_eq!(figures("o"), figures("whole"));
-    let refused = expect(folder.path(), 2, &["calibrate", "sim:mtron", "--method", "fixed", "-o", "x"]);
+    let (_, refused) = expect(folder.path(), 2, &["calibrate", "sim:mtron", "--method", "fixed", "-o", "x"]);
     assert!(refused.contains("leave --method fixed"), "{refused}");
     assert!(!folder.path().join("x").exists());
 }
