@@ -20,6 +20,7 @@ mod figures;
 mod gather;
 mod hints;
 mod knees;
+pub mod levels;
 mod soundness;
 mod spaces;
 pub mod table3;
@@ -106,11 +107,24 @@ pub fn build(contents: &StoreContents) -> Result<Profile, StoreError> {
     build_from(contents, &|row| read_records(&dir.join(&row.records.file)))
 }
 
+/// [`build`], and the levels that the figures rest on.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with_levels(contents: &StoreContents) -> Result<(Profile, levels::Levels), StoreError> {
+    let dir = &contents.dir;
+    let facts = gather::gather(contents, &|row| read_records(&dir.join(&row.records.file)))?;
+    Ok((from_facts(contents, &facts), levels::levels(&facts)))
+}
+
 /// [`build`] with the records of a run from anywhere.
 fn build_from(contents: &StoreContents, records: &gather::Records<'_>) -> Result<Profile, StoreError> {
-    let facts = gather::gather(contents, records)?;
+    Ok(from_facts(contents, &gather::gather(contents, records)?))
+}
+
+fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
     let manifest = &contents.manifest;
-    let (pause_rw_ms, pause_evidence) = knees::pause_rw(&facts);
+    let (pause_rw_ms, pause_evidence) = knees::pause_rw(facts);
     let (pause_between_runs_s, between_evidence) = figures::pause_between_runs(contents);
     let mut evidence = EvidenceMap::new();
     evidence.insert("pause_rw_ms".into(), pause_evidence);
@@ -121,29 +135,29 @@ fn build_from(contents: &StoreContents, records: &gather::Records<'_>) -> Result
         target: crate::view::one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
         seed: manifest.seed,
         io_size_bytes: facts.io_size_bytes,
-        baseline_ms: figures::baseline_ms(&facts),
-        start_up_ios: figures::start_up_ios(&facts),
-        period_ios: figures::period_ios(&facts),
+        baseline_ms: figures::baseline_ms(facts),
+        start_up_ios: figures::start_up_ios(facts),
+        period_ios: figures::period_ios(facts),
         io_ignore: figures::lengths(contents, |spec| spec.io_ignore),
         io_count: figures::lengths(contents, |spec| spec.io_count),
         pause_between_runs_s,
         pause_rw_ms,
         evidence,
-        locality: knees::locality(&facts),
-        partitions: knees::partitions(&facts),
-        order: knees::order(&facts),
-        alignment: knees::alignment(&facts),
-        granularity: figures::granularity(&facts),
-        parallelism: effects::parallelism(&facts),
-        mix: effects::mix(&facts),
+        locality: knees::locality(facts),
+        partitions: knees::partitions(facts),
+        order: knees::order(facts),
+        alignment: knees::alignment(facts),
+        granularity: figures::granularity(facts),
+        parallelism: effects::parallelism(facts),
+        mix: effects::mix(facts),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),
     };
-    profile.hints = hints::hints(&profile, &facts);
-    profile.device_class = class::classify(&profile, &facts);
-    profile.soundness = soundness::findings(&profile, &facts, contents);
-    Ok(profile)
+    profile.hints = hints::hints(&profile, facts);
+    profile.device_class = class::classify(&profile, facts);
+    profile.soundness = soundness::findings(&profile, facts, contents);
+    profile
 }
 
 /// Where the profile of the store in `dir` is.

@@ -25,7 +25,7 @@ mod aggregate;
 mod blob;
 mod embed;
 mod page;
-mod sha256;
+pub(crate) mod sha256;
 mod trace;
 mod words;
 

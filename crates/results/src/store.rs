@@ -9,7 +9,7 @@
 use crate::contents::{Manifest, RecordFile, RunRow, StoreContents, parse_rows};
 use crate::error::{StoreError, path_error};
 use crate::files::{append, no_room, sync_dir, write_whole};
-use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape};
+use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -42,8 +42,8 @@ impl Durability {
 /// A store open for writing; see the module's head.
 pub struct Store {
     dir: PathBuf,
-    /// Holds the lock as long as it is open.
-    _lock: File,
+    /// Holds the lock until the store is dropped.
+    lock: File,
     runs: File,
     runs_length: u64,
     kept: HashSet<u32>,
@@ -140,7 +140,7 @@ impl Store {
         let runs_length = runs.metadata().map_err(path_error("cannot read", &path))?.len();
         Ok(Store {
             dir: dir.to_path_buf(),
-            _lock: lock,
+            lock,
             runs,
             runs_length,
             kept,
@@ -163,6 +163,11 @@ impl Store {
     pub fn set_reserve(&mut self, reserve: Bytes) {
         self.abandon();
         self.reserve = Reserve::new(reserve);
+    }
+
+    /// Lets somebody watch the runs from now on; between runs only.
+    pub fn watch(&self) -> Watch {
+        self.reserve.watch()
     }
 
     /// The folder.
@@ -322,6 +327,9 @@ impl Drop for Store {
     fn drop(&mut self) {
         // The last chance to say so has passed; the runs are in the page cache.
         let _ = self.sync();
+        // Closing alone does not let go of the lock while a child forked in the
+        // meantime, and not yet past its exec, shares the descriptor.
+        let _ = self.lock.unlock();
     }
 }
 

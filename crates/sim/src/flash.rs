@@ -25,6 +25,8 @@ use std::collections::VecDeque;
 struct Buffer {
     destage: Destage,
     capacity: usize,
+    /// Lines from which on they are destaged beside the host's writes.
+    destage_from: usize,
     batch: usize,
     /// Time taken from the host for each ns of a read, in 2^-10.
     toll_q10: u64,
@@ -36,6 +38,12 @@ struct Buffer {
     array_ns: u64,
     /// When the lines handed to the array are programmed ([`Destage::Immediate`]).
     programmed_ns: VecDeque<u64>,
+    /// A line cannot be filled again before it is programmed.
+    locks_lines: bool,
+    /// Where the run that is written as it grows ended ([`Destage::Run`]).
+    run_end: u64,
+    /// Line last handed to the array, and when it is programmed.
+    last_line: (u64, u64),
 }
 
 impl Buffer {
@@ -44,6 +52,7 @@ impl Buffer {
         Buffer {
             destage: b.destage,
             capacity: (b.kib / b.line_kib) as usize,
+            destage_from: b.destage_from_kib.map_or(b.kib / b.line_kib, |kib| kib / b.line_kib) as usize,
             batch: b.batch_lines as usize,
             toll_q10: (b.background_share / (1.0 - b.background_share) * 1024.0).round() as u64,
             idle_delay_ns: us_ns(b.idle_delay_us),
@@ -52,17 +61,37 @@ impl Buffer {
             in_flight: Vec::new(),
             array_ns: 0,
             programmed_ns: VecDeque::new(),
+            locks_lines: b.locks_lines,
+            last_line: (u64::MAX, 0),
+            run_end: u64::MAX,
         }
+    }
+
+    /// Takes note of a write to a run; true where the run has grown upwards by
+    /// whole lines and nothing can come to stand before it.
+    fn grows_upwards(&mut self, range: Range) -> bool {
+        let upwards = range.start == self.run_end || self.lines.ends_at(range.start);
+        let whole = self.lines.line_of(range.end) != self.lines.line_of(range.end - 1);
+        if upwards {
+            self.run_end = range.end;
+        }
+        upwards && whole
+    }
+
+    /// When data for `range` can be taken, where it is the line last filled.
+    fn unlocked_ns(&self, range: Range) -> u64 {
+        let (line, programmed) = self.last_line;
+        if self.locks_lines && self.lines.touches(line, range) { programmed } else { 0 }
     }
 
     fn full(&self) -> bool {
         self.lines.len() + self.in_flight.len() >= self.capacity
     }
 
-    /// True where so little room is left that destaging should go on.
+    /// True where so much waits that destaging should go on.
     fn nearly_full(&self) -> bool {
         let ahead = if self.pipelined { 1 } else { self.batch };
-        self.lines.len() + self.in_flight.len() + ahead > self.capacity
+        self.lines.len() + self.in_flight.len() + ahead > self.destage_from
     }
 
     /// Lines that may be handed to the array now.
@@ -95,6 +124,47 @@ struct Fold {
     page_ns: u64,
 }
 
+/// Sequential readers that the controller follows: where each would go on, and
+/// when the flash has its pages ready.
+#[derive(Clone, Debug)]
+struct Readers {
+    /// Most recent last.
+    ends: Vec<(u64, u64)>,
+}
+
+impl Readers {
+    fn new(streams: u32) -> Readers {
+        Readers { ends: vec![(u64::MAX, 0); streams.max(1) as usize] }
+    }
+
+    /// Takes out the reader that goes on at `offset`; gives when its pages are
+    /// ready.
+    #[inline]
+    fn continued_by(&mut self, offset: u64) -> Option<u64> {
+        let i = self.ends.iter().rposition(|(end, _)| *end == offset)?;
+        let (_, ready_ns) = self.ends[i];
+        self.ends[..=i].rotate_right(1);
+        Some(ready_ns)
+    }
+
+    /// Notes a reader in place of the one longest quiet.
+    #[inline]
+    fn ends_at(&mut self, end: u64, ready_ns: u64) {
+        self.ends.rotate_left(1);
+        if let Some(last) = self.ends.last_mut() {
+            *last = (end, ready_ns);
+        }
+    }
+
+    /// A controller that follows one reader only loses it to a write, too.
+    #[inline]
+    fn disturbed_by_write(&mut self) {
+        if let [only] = &mut self.ends[..] {
+            *only = (u64::MAX, 0);
+        }
+    }
+}
+
 /// A flash device.
 #[derive(Clone, Debug)]
 pub struct Flash {
@@ -111,8 +181,7 @@ pub struct Flash {
     read_ahead: bool,
     seek_read_ns: u64,
     first_page_ns: u64,
-    next_read: u64,
-    read_ahead_ns: u64,
+    readers: Readers,
     /// Time spent serving, in ns.
     pub busy_ns: u64,
     quiet_since_ns: u64,
@@ -148,8 +217,7 @@ impl Flash {
             read_ahead: d.link.read_ahead_kib > 0,
             seek_read_ns: us_ns(d.link.seek_read_us),
             first_page_ns: us_ns(t.read_us) + transfer_ns(shape.unit_bytes, byte_ns_q20(t.bus_mb_s)),
-            next_read: u64::MAX,
-            read_ahead_ns: 0,
+            readers: Readers::new(d.link.read_streams),
             busy_ns: 0,
             quiet_since_ns: 0,
         }
@@ -165,22 +233,24 @@ impl Flash {
     pub fn read(&mut self, at_ns: u64, offset: u64, size: u64) -> u64 {
         let (slot, start) = self.begin(at_ns);
         let range = Range { start: offset, end: offset + size };
-        let sequential = offset == self.next_read;
+        let reader = self.readers.continued_by(offset);
+        let sequential = reader.is_some();
         let latency = self.link.read_latency_ns() + if sequential { 0 } else { self.seek_read_ns };
         let in_buffer = self.buffer.as_ref().is_some_and(|b| !b.lines.is_empty() && b.lines.covers(range));
         let mut ready = start + latency;
         let mut flash_done = ready;
+        let mut ahead_ns = reader.unwrap_or(0);
         if !in_buffer {
             let ahead = sequential && self.read_ahead;
-            let from = if ahead { self.read_ahead_ns.min(ready) } else { ready };
+            let from = if ahead { ahead_ns.min(ready) } else { ready };
             let (unit, count) = self.span(range);
             let behind = self.array_behind(start).min(from);
             self.decide(from - behind);
             flash_done = behind + self.ftl.read(&mut self.nand, from - behind, unit, count);
-            self.read_ahead_ns = flash_done;
+            ahead_ns = flash_done;
             ready = ready.max(flash_done.min(from + self.first_page_ns));
         }
-        self.next_read = offset + size;
+        self.readers.ends_at(offset + size, ahead_ns);
         let sent = self.link.to_host(ready, size);
         let done = self.share(start, sent.max(flash_done));
         self.end(slot, start, done)
@@ -215,8 +285,23 @@ impl Flash {
         if toll_q10 == 0 {
             return done;
         }
+        if self.fits_behind(start, done - start) {
+            self.destage(start, done - start, false);
+            return done;
+        }
         let toll = ((done - start) * toll_q10) >> 10;
         done + toll - self.destage(done, toll, false)
+    }
+
+    /// True where the next line takes no longer than a read of `time_ns` that
+    /// begins at `start_ns`, so that it costs the host nothing. Merges do not.
+    fn fits_behind(&mut self, start_ns: u64, time_ns: u64) -> bool {
+        let starts =
+            |b: &Buffer| b.destage == Destage::Async && b.in_flight.is_empty() && !b.lines.is_empty();
+        if self.buffer.as_ref().is_some_and(starts) {
+            self.start_lines(start_ns);
+        }
+        self.buffer.as_ref().is_some_and(|b| b.next_done().is_some_and(|left| left <= time_ns))
     }
 
     /// Lets lines proceed for up to `time_ns` of array time, the device's clock
@@ -244,9 +329,10 @@ impl Flash {
     #[inline]
     pub fn write(&mut self, at_ns: u64, offset: u64, size: u64) -> u64 {
         let (slot, start) = self.begin(at_ns);
-        self.next_read = u64::MAX;
-        let received = self.link.from_host(start, size);
+        self.readers.disturbed_by_write();
         let range = Range { start: offset, end: offset + size };
+        let unlocked = self.buffer.as_ref().map_or(0, |b| b.unlocked_ns(range));
+        let received = self.link.from_host(start.max(unlocked), size);
         let (unit, count) = self.span(range);
         if let Some(witness) = &mut self.nand.witness {
             witness.promise(unit, count);
@@ -295,6 +381,7 @@ impl Flash {
             let programmed = self.program_range(now, part);
             if let Some(buffer) = &mut self.buffer {
                 buffer.programmed_ns.push_back(programmed);
+                buffer.last_line = (buffer.lines.line_of(part.start), programmed);
             }
             rest.start = part.end;
         }
@@ -314,8 +401,12 @@ impl Flash {
                 now = self.wait_for_line(now);
                 continue;
             }
+            let written_on = buffer.destage == Destage::Run && buffer.grows_upwards(part);
             buffer.lines.put(part);
             rest.start = part.end;
+            if written_on && rest.start == rest.end {
+                now = self.wait_for_line(now);
+            }
         }
         if self.buffer.as_ref().is_some_and(|b| b.destage == Destage::Async) {
             self.destage(now, 0, true);

@@ -139,6 +139,7 @@ fn link(d: &Description) -> Checked {
     within("link.read_mb_s", d.link.read_mb_s, 0.01, 1e6)?;
     within("link.write_mb_s", d.link.write_mb_s, 0.01, 1e6)?;
     count("link.read_ahead_kib", d.link.read_ahead_kib, 0, 1 << 20)?;
+    count("link.read_streams", u64::from(d.link.read_streams), 1, 64)?;
     count("link.queue_depth", u64::from(d.link.queue_depth), 1, 4096)
 }
 
@@ -232,6 +233,7 @@ fn check_buffer(d: &Description) -> Checked {
     let lines = b.kib / b.line_kib;
     count("buffer.kib", lines, 1, 1 << 22)?;
     count("buffer.batch_lines", u64::from(b.batch_lines), 1, lines)?;
+    count("buffer.destage_from_kib", b.destage_from_kib.unwrap_or(b.kib), b.line_kib, b.kib)?;
     within("buffer.background_share", b.background_share, 0.0, 0.95)?;
     within("buffer.idle_delay_us", b.idle_delay_us, 0.0, 1e9)
 }
@@ -262,6 +264,9 @@ fn check_ftl(f: &Ftl) -> Checked {
     foreign(f, "log_kib", f.log_kib.is_some(), &[Fast])?;
     foreign(f, "sequential_logs", f.sequential_logs.is_some(), &[Fast])?;
     foreign(f, "open_blocks", f.open_blocks.is_some(), &[Block])?;
+    foreign(f, "log_superblocks", f.log_superblocks.is_some(), &[Fast])?;
+    foreign(f, "random_logs", f.random_logs.is_some(), &[Bast])?;
+    foreign(f, "unit_kib", f.unit_kib.is_some(), &[Bast])?;
     foreign(f, "restart_merges", f.restart_merges.is_some(), &[Bast])?;
     foreign(f, "repay_merges", f.repay_merges.is_some(), &[Bast])?;
     foreign(f, "page_wise_log_copy", f.page_wise_log_copy.is_some(), &[Bast])?;
@@ -274,6 +279,10 @@ fn check_ftl(f: &Ftl) -> Checked {
     count("ftl.map_cache_kib", f.map_cache_kib.unwrap_or(64), 4, 1 << 24)?;
     count("ftl.log_blocks", u64::from(f.log_blocks.unwrap_or(4)), 1, 4096)?;
     count("ftl.merge_batch", u64::from(f.merge_batch.unwrap_or(1)), 1, u64::from(f.log_blocks.unwrap_or(4)))?;
+    count("ftl.log_superblocks", u64::from(f.log_superblocks.unwrap_or(1)), 1, 1 << 20)?;
+    let logs = u64::from(f.log_blocks.unwrap_or(4));
+    count("ftl.random_logs", f.random_logs.map_or(logs, u64::from), 1, logs)?;
+    power_of_two("ftl.unit_kib", f.unit_kib.unwrap_or(1), 1, 1 << 10)?;
     count("ftl.log_kib", f.log_kib.unwrap_or(1024), 1, 1 << 24)?;
     count("ftl.sequential_logs", u64::from(f.sequential_logs.unwrap_or(1)), 0, 4096)?;
     count("ftl.open_blocks", u64::from(f.open_blocks.unwrap_or(1)), 1, 4096)

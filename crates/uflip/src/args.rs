@@ -1,6 +1,7 @@
 //! The command line as typed. Nothing is opened or decided here: see
 //! [`crate::target`] and the commands for what becomes of it.
 
+pub mod compare;
 pub mod extra;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -38,7 +39,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Print what the results of a folder boil down to
     Profile(ProfileArgs),
-    /// Write results as CSV, JSON or Parquet
+    /// Print and draw results side by side, and fail by a rule
+    Compare(compare::CompareArgs),
+    /// Write results as CSV, JSON or Parquet, or as figures for a paper
     Export(ExportArgs),
     /// Simulated devices: list them, explain one, or attach one as a block device
     Sim(SimArgs),
@@ -82,6 +85,10 @@ pub struct RunArgs {
     /// Leave the scratch file in place afterwards
     #[arg(long)]
     pub keep_scratch: bool,
+    /// Show the runs live on the whole terminal: the plan, the run in progress,
+    /// its trace and histogram
+    #[arg(long)]
+    pub live: bool,
     /// Print the result as JSON instead of curves
     #[arg(long)]
     pub json: bool,
@@ -374,8 +381,17 @@ pub struct ReportArgs {
 /// `uflip export`
 #[derive(Args, Debug)]
 pub struct ExportArgs {
-    /// The folder with the results
-    pub dir: PathBuf,
+    /// The folder with the results; for --figures several, and sim:NAME to
+    /// measure a simulated device on the spot
+    #[arg(required = true, value_name = "DIR")]
+    pub dirs: Vec<String>,
+    /// Write charts as SVG and PNG with their data as CSV into this folder:
+    /// one for each micro-benchmark, the papers' figures 3 to 8 and Table 3
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["what", "run", "format", "output"])]
+    pub figures: Option<PathBuf>,
+    /// The seed of devices that are measured on the spot
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
     /// What to write
     #[arg(long, value_enum, default_value_t = WhatArg::Runs)]
     pub what: WhatArg,
@@ -455,7 +471,7 @@ pub enum SimCommand {
 /// `uflip sim verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// Only these devices of Table 3
+    /// Only these devices
     pub devices: Vec<String>,
     /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]

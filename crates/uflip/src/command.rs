@@ -1,5 +1,6 @@
 //! The commands, one file each, and the little they share.
 
+pub mod compare;
 pub mod devices;
 pub mod export;
 pub mod job;

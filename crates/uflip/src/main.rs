@@ -9,6 +9,7 @@ mod attach;
 mod command;
 mod describe;
 mod interrupt;
+mod live;
 mod progress;
 mod target;
 
@@ -47,6 +48,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Show(args) => command::show::show(args),
         Command::Report(args) => command::report::report(args),
         Command::Profile(args) => command::profile::profile(args),
+        Command::Compare(args) => command::compare::compare(args),
         Command::Export(args) => command::export::export(args),
         Command::Sim(args) => command::sim::sim(args.command),
         Command::Job(args) => command::job::job(args),

@@ -55,6 +55,8 @@ pub(super) struct BaselineFacts {
     /// The same for the period.
     pub(super) period: Option<f64>,
     pub(super) spread: Option<Spread>,
+    /// In the order of [`super::levels::PERCENTILES`].
+    pub(super) percentiles: Vec<Level>,
 }
 
 /// One repeat of a baseline.
@@ -192,6 +194,7 @@ fn baseline_facts(
         start_up: start_up.map(|s| s.round() as u64),
         period,
         spread: spread(&running, period, SPREAD_LIMIT),
+        percentiles: super::levels::percentiles(&running, &level),
         repeats,
     }))
 }

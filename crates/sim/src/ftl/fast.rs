@@ -14,6 +14,11 @@
 //! before its sequential log is full, is rewritten rather than streamed: its
 //! first page goes to the shared log too.
 //!
+//! With `log_superblocks` only so many superblocks have a log of either kind; the
+//! least recently written is merged for a new one (Park et al., "A
+//! reconfigurable FTL architecture for NAND flash-based applications", ACM TECS
+//! 7(4), 2008: N log blocks for K data blocks).
+//!
 //! A merge costs rows; only the log's own pages are looked up one by one.
 //! Memory: 4 bytes a superblock, one bit a page, some 40 bytes a page of log.
 
@@ -55,6 +60,10 @@ pub struct Fast {
     banks: u32,
     half_units: usize,
     sequential_limit: usize,
+    log_superblocks: usize,
+    /// Superblocks with pages in a log, most recently written last; kept only
+    /// where `log_superblocks` limits them.
+    in_log: Vec<u32>,
     data: Vec<u32>,
     written: Written,
     halves: [Half; 2],
@@ -101,6 +110,8 @@ impl Fast {
             banks: shape.banks,
             half_units: half_units(shape, f) as usize,
             sequential_limit: f.sequential_logs.unwrap_or(1) as usize,
+            log_superblocks: f.log_superblocks.map_or(usize::MAX, |n| n as usize),
+            in_log: Vec::new(),
             data: vec![NONE; shape.logical_sbs as usize],
             written: Written::new(shape.units_per_sb, shape.logical_sbs),
             halves: [Half::default(), Half::default()],
@@ -155,6 +166,7 @@ impl Fast {
 
     /// The log's copies of a superblock's units count no more.
     fn drop_from_log(&mut self, logical: u32) {
+        self.in_log.retain(|l| *l != logical);
         let Some(mut places) = self.places_of.remove(&logical) else { return };
         for place in places.drain(..) {
             let half = &self.halves[usize::from(place & HALF != 0)];
@@ -227,6 +239,7 @@ impl Fast {
             end = nand.copy_rows(end, log.physical, u64::from(if none { left } else { rest }));
         }
         self.sequential.swap_remove(i);
+        self.in_log.retain(|l| *l != log.logical);
         let old = std::mem::replace(&mut self.data[log.logical as usize], log.physical);
         if old != NONE {
             end = self.erase(nand, end, old);
@@ -348,6 +361,28 @@ impl Fast {
         at
     }
 
+    /// Makes room for `logical` among the superblocks that have a log.
+    fn admit(&mut self, nand: &mut Nand, at_ns: u64, logical: u32) -> u64 {
+        if self.log_superblocks == usize::MAX {
+            return at_ns;
+        }
+        let mut at = at_ns;
+        if let Some(i) = self.in_log.iter().position(|l| *l == logical) {
+            self.in_log.remove(i);
+        } else if self.in_log.len() >= self.log_superblocks {
+            let oldest = self.in_log.remove(0);
+            if self.is_in_log(oldest) {
+                at = self.full_merge(nand, at, oldest);
+            } else if let Some(i) = self.sequential.iter().position(|s| s.logical == oldest) {
+                at = self.end_sequential(nand, at, i);
+            } else {
+                self.drop_from_log(oldest);
+            }
+        }
+        self.in_log.push(logical);
+        at
+    }
+
     /// Forgets outdated places of a superblock that has many.
     fn prune(&mut self, logical: u32) {
         let Some(places) = self.places_of.get_mut(&logical) else { return };
@@ -382,6 +417,9 @@ impl Fast {
         let in_block = self.units_per_sb - (used as u32 % self.units_per_sb);
         let take = count.min(in_block).min((self.half_units - used) as u32);
         at = self.merge_in_proportion(nand, at, used + take as usize);
+        if self.log_superblocks != usize::MAX && !self.in_log.contains(&logical) {
+            self.in_log.push(logical); // it was merged just now
+        }
         let flag = if self.filling == 1 { HALF } else { 0 };
         self.prune(logical);
         let pool = &mut self.pool;
@@ -396,7 +434,9 @@ impl Fast {
         let (first, block) =
             (used as u32 % self.units_per_sb, half.physical[used / self.units_per_sb as usize]);
         self.note_write(nand, logical, index, take, block, first);
-        (take, nand.program_rows(at, block, u64::from(first), u64::from(take)))
+        // Pages go to the dies in turn, each to the next page of its own block,
+        // so that it does not matter at which die they begin.
+        (take, nand.program_rows(at, block, 0, u64::from(take)))
     }
 }
 
@@ -407,9 +447,10 @@ impl Ftl for Fast {
         while left > 0 {
             let (logical, index) = ((at / per_sb) as u32, (at % per_sb) as u32);
             let take = left.min(per_sb - at % per_sb) as u32;
-            let (done, programmed) = match self.write_sequential(nand, at_ns, logical, index, take) {
+            let ready = self.admit(nand, at_ns, logical);
+            let (done, programmed) = match self.write_sequential(nand, ready, logical, index, take) {
                 Some(end) => (take, end),
-                None => self.write_random(nand, at_ns, logical, index, take),
+                None => self.write_random(nand, ready, logical, index, take),
             };
             end = end.max(programmed);
             at += u64::from(done);

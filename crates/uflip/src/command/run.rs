@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
@@ -35,6 +36,14 @@ struct RunOptions {
     remove_scratch: bool,
 }
 
+/// What a person sees of a benchmark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    Lines,
+    Live,
+}
+
 /// Everything ready to be executed.
 struct Session {
     dir: PathBuf,
@@ -49,9 +58,17 @@ struct Session {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
-    interrupt::listen()?;
+    if args.live {
+        if !std::io::stderr().is_terminal() {
+            return Err(usage("--live needs a terminal on standard error; leave it away"));
+        }
+        // The page says what happens.
+        interrupt::listen_with("")?;
+    } else {
+        interrupt::listen()?;
+    }
     let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
-    let finished = measure(&mut session, false);
+    let finished = measure(&mut session, if args.live { Shown::Live } else { Shown::Lines });
     let Session { dir, store, options, opened, .. } = session;
     let kept = store.len();
     drop((store, opened));
@@ -75,13 +92,20 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
 /// # Errors
 /// As [`run`].
 pub fn measure_simulated(name: &str, seed: u64, folder: &Path) -> anyhow::Result<()> {
+    measure_simulated_as(&format!("sim:{name}"), seed, folder, &[])
+}
+
+/// The same of a target as typed, with further options.
+///
+/// # Errors
+/// As [`run`].
+pub fn measure_simulated_as(target: &str, seed: u64, folder: &Path, more: &[OsString]) -> anyhow::Result<()> {
     let seed = seed.to_string();
-    let target = format!("sim:{name}");
-    let typed = ["uflip", "run", &target, "--preset", "standard", "--seed", &seed, "-o"];
-    let typed = typed.iter().map(OsString::from).chain([folder.into()]);
+    let typed = ["uflip", "run", target, "--preset", "standard", "--seed", &seed, "-o"];
+    let typed = typed.iter().map(OsString::from).chain([folder.into()]).chain(more.iter().cloned());
     let Command::Run(args) = Cli::try_parse_from(typed)?.command else { bail!("not a run") };
     let mut session = begin(&args)?;
-    if measure(&mut session, true)? {
+    if measure(&mut session, Shown::Nothing)? {
         bail!("interrupted");
     }
     Ok(())
@@ -239,7 +263,8 @@ fn summarised(facts: &impl Serialize, summary: String) -> anyhow::Result<serde_j
 }
 
 /// Executes the plan; true where it was stopped from outside.
-fn measure(session: &mut Session, silent: bool) -> anyhow::Result<bool> {
+fn measure(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
+    let silent = shown == Shown::Nothing;
     let Session { dir, store, plan, opened, options } = session;
     if !silent {
         announce(dir, plan, opened, options);
@@ -248,8 +273,11 @@ fn measure(session: &mut Session, silent: bool) -> anyhow::Result<bool> {
         store.set_durability(Durability::RELAXED);
     }
     let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| store.has(*id)).collect();
-    let shown = plan.runs().filter(|r| !silent && !kept.contains(&r.id));
-    let mut display = Display::new(shown, options.budget_ns);
+    let left = plan.runs().filter(|r| !silent && !kept.contains(&r.id));
+    let mut display = match shown {
+        Shown::Live => Display::live(left, options.budget_ns, live_title(plan, opened), store.watch())?,
+        _ => Display::new(left, options.budget_ns),
+    };
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
         Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
@@ -273,6 +301,11 @@ fn measure(session: &mut Session, silent: bool) -> anyhow::Result<bool> {
         eprintln!("{} runs were cut short to stay within the time", finished.cut_short);
     }
     Ok(finished.stopped)
+}
+
+/// The first line of the live page.
+fn live_title(plan: &Plan, opened: &Opened) -> String {
+    format!("uflip {}, preset {}, seed {}", opened.summary, plan.preset, plan.seed)
 }
 
 /// Says what is about to happen, before it does.

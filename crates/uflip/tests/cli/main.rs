@@ -3,10 +3,12 @@
 mod attach;
 mod block_trace;
 mod commands;
+mod compare;
 mod faults;
 mod house;
 mod job;
 mod kill;
+mod live;
 mod profile;
 mod streaming;
 mod support;
