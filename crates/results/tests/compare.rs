@@ -1,8 +1,12 @@
 //! Comparisons and figures of made stores with known answers.
 
+#[path = "common/cdp.rs"]
+mod cdp;
 mod common;
+#[path = "common/made.rs"]
+mod made;
 
-use common::made::{HOSTILE, baseline, keep, noisy, point, store};
+use made::{HOSTILE, baseline, keep, noisy, point, store};
 use std::path::Path;
 use uflip_results::compare::rule::Rule;
 use uflip_results::compare::{Comparison, Subject, Verdict, compare, render_page, render_text};
@@ -177,5 +181,31 @@ fn figures_have_the_numbers_of_the_report() {
     assert!(written.left_out.iter().any(|w| w.starts_with("figure6")), "{:?}", written.left_out);
     for name in ["locality.svg", "locality.png", "figure4.svg", "figure8.csv", "table3.tex", "table3.md"] {
         assert!(written.files.iter().any(|f| f.ends_with(name)), "{name}");
+    }
+}
+
+/// What a browser makes of it: the style is the one its policy allows, nothing
+/// is asked for, nothing complained of; wide tables scroll inside themselves.
+#[test]
+fn a_browser_shows_the_page_in_both_themes_and_asks_for_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("compare.html");
+    std::fs::write(&path, render_page(&pair(1.5, &["RW > 1.2x"]))).expect("written");
+    for (width, height) in [(1200, 900), (390, 800)] {
+        let Some(mut browser) = cdp::Browser::start(width, height) else { return };
+        for (theme, background) in [("light", "rgb(246, 246, 243)"), ("dark", "rgb(20, 23, 27)")] {
+            let feature = serde_json::json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
+            browser.call("Emulation.setEmulatedMedia", feature);
+            browser.call("Page.navigate", serde_json::json!({"url": format!("file://{}", path.display())}));
+            browser.wait_for("document.title.startsWith('uflip') && document.readyState === 'complete'");
+            let shown = browser.eval("getComputedStyle(document.body).backgroundColor");
+            assert_eq!(shown, background, "{theme} at {width}");
+        }
+        assert_eq!(browser.eval("document.querySelectorAll('svg.figure').length"), 2);
+        assert_eq!(browser.eval("window.hacked === undefined"), true);
+        let sideways = browser.eval("document.documentElement.scrollWidth - window.innerWidth");
+        assert!(sideways.as_i64().is_some_and(|px| px <= 0), "{sideways} px too wide at {width}");
+        assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
+        assert!(browser.requests().iter().all(|r| r.starts_with("file:")), "{:?}", browser.requests());
     }
 }
