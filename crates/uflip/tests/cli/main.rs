@@ -1,6 +1,7 @@
 //! The binary as its users meet it. One test program, so that it links once.
 
 mod attach;
+mod auto;
 mod block_trace;
 mod commands;
 mod compare;
