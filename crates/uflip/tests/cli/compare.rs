@@ -17,6 +17,8 @@ fn measured(folder: &Path, target: &str, seed: &str, name: &str) {
         "2",
         "--values",
         "order=-1,0,1",
+        "--method",
+        "fixed",
         "--seed",
         seed,
     ];
