@@ -41,6 +41,14 @@ pub fn be_prompt() -> bool {
     real_time || unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) == 0 }
 }
 
+/// Has the calling thread run only where others leave time. For threads that
+/// show something while others measure.
+#[cfg(target_os = "linux")]
+pub fn be_modest() -> bool {
+    // SAFETY: setpriority takes three integers and touches no memory.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) == 0 }
+}
+
 /// Asks process `pid` to end (SIGTERM). Gives false where there is none or it
 /// belongs to somebody else.
 #[cfg(unix)]
@@ -66,6 +74,12 @@ pub fn exact_timers() -> bool {
 /// Does nothing here.
 #[cfg(not(target_os = "linux"))]
 pub fn be_prompt() -> bool {
+    false
+}
+
+/// Does nothing here.
+#[cfg(not(target_os = "linux"))]
+pub fn be_modest() -> bool {
     false
 }
 

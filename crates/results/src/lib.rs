@@ -9,6 +9,8 @@
 //! | [`store`] | the folder, written so that a crash loses no finished run |
 //! | [`contents`] | the folder as read |
 //! | [`export`] | runs and records as CSV, JSON, Parquet |
+//! | [`compare`] | profiles side by side |
+//! | [`figures`] | charts and tables for papers |
 //! | [`profile`] | what the runs boil down to: figures, hints, soundness |
 //! | [`view`] | one report as plain data |
 //! | [`job_report`] | what a job file's runs came to |
@@ -18,10 +20,12 @@
 //! | [`report`] | that report as one HTML file, with traces |
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod contents;
 mod encode;
 pub mod error;
 pub mod export;
+pub mod figures;
 mod files;
 pub mod job_report;
 pub mod model;

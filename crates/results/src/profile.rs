@@ -5,13 +5,14 @@
 //! every baseline and of every point of every curve (`gather.rs`), and applies
 //! one rule a figure. The rules and the schema are in `docs/profile.md`; the
 //! knees themselves are `uflip_measure::detect::knee`. Nothing is measured
-//! here, nothing but the stored runs, plan and manifest is read, and the same
+//! here, nothing but the stored runs, plan, calibration and manifest is read, and the same
 //! store gives the same profile.
 //!
 //! Source: paper 001, sections 4.2, 5.2 (Table 3) and 5.3 (the seven hints);
 //! paper 003, section 4 (newer devices reverse the rules). Units are in the
 //! names; what was not measured, or has no effect, is `None`.
 
+mod calibrated;
 pub mod card;
 mod class;
 mod curves;
@@ -21,6 +22,7 @@ mod figures;
 mod gather;
 mod hints;
 mod knees;
+pub mod levels;
 pub mod nearest;
 mod soundness;
 mod spaces;
@@ -38,6 +40,7 @@ pub use curves::{CurveLevels, PointLevel};
 pub use effects::{Effect, EffectPoint};
 pub use evidence::{Evidence, EvidenceMap, Per};
 pub use figures::Granularity;
+pub use gather::Records;
 pub use hints::{Hint, Verdict};
 pub use knees::{Alignment, Locality, Order, Partitions};
 pub use soundness::{Finding, Severity};
@@ -113,11 +116,27 @@ pub fn build(contents: &StoreContents) -> Result<Profile, StoreError> {
     build_from(contents, &|row| read_records(&dir.join(&row.records.file)))
 }
 
+/// [`build`], and the levels that the figures rest on.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with_levels(contents: &StoreContents) -> Result<(Profile, levels::Levels), StoreError> {
+    let dir = &contents.dir;
+    let facts = gather::gather(contents, &|row| read_records(&dir.join(&row.records.file)))?;
+    Ok((from_facts(contents, &facts), levels::levels(&facts)))
+}
+
 /// [`build`] with the records of a run from anywhere.
-fn build_from(contents: &StoreContents, records: &gather::Records<'_>) -> Result<Profile, StoreError> {
-    let facts = gather::gather(contents, records)?;
+///
+/// # Errors
+/// What `records` says.
+pub fn build_from(contents: &StoreContents, records: &Records<'_>) -> Result<Profile, StoreError> {
+    Ok(from_facts(contents, &gather::gather(contents, records)?))
+}
+
+fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
     let manifest = &contents.manifest;
-    let (pause_rw_ms, pause_evidence) = knees::pause_rw(&facts);
+    let (pause_rw_ms, pause_evidence) = knees::pause_rw(facts);
     let (pause_between_runs_s, between_evidence) = figures::pause_between_runs(contents);
     let mut evidence = EvidenceMap::new();
     evidence.insert("pause_rw_ms".into(), pause_evidence);
@@ -128,30 +147,34 @@ fn build_from(contents: &StoreContents, records: &gather::Records<'_>) -> Result
         target: crate::view::one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
         seed: manifest.seed,
         io_size_bytes: facts.io_size_bytes,
-        baseline_ms: figures::baseline_ms(&facts),
-        start_up_ios: figures::start_up_ios(&facts),
-        period_ios: figures::period_ios(&facts),
+        baseline_ms: figures::baseline_ms(facts),
+        start_up_ios: figures::start_up_ios(facts),
+        period_ios: figures::period_ios(facts),
         io_ignore: figures::lengths(contents, |spec| spec.io_ignore),
         io_count: figures::lengths(contents, |spec| spec.io_count),
         pause_between_runs_s,
         pause_rw_ms,
         evidence,
-        locality: knees::locality(&facts),
-        partitions: knees::partitions(&facts),
-        order: knees::order(&facts),
-        alignment: knees::alignment(&facts),
-        granularity: figures::granularity(&facts),
-        parallelism: effects::parallelism(&facts),
-        mix: effects::mix(&facts),
-        curves: curves::curves(&facts),
+        locality: knees::locality(facts),
+        partitions: knees::partitions(facts),
+        order: knees::order(facts),
+        alignment: knees::alignment(facts),
+        granularity: figures::granularity(facts),
+        parallelism: effects::parallelism(facts),
+        mix: effects::mix(facts),
+        curves: curves::curves(facts),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),
     };
-    profile.hints = hints::hints(&profile, &facts);
-    profile.device_class = class::classify(&profile, &facts);
-    profile.soundness = soundness::findings(&profile, &facts, contents);
-    Ok(profile)
+    let calibration = calibrated::calibration(contents);
+    if let Some(found) = &calibration {
+        calibrated::apply(&mut profile, found);
+    }
+    profile.hints = hints::hints(&profile, facts);
+    profile.device_class = class::classify(&profile, facts);
+    profile.soundness = soundness::findings(&profile, facts, contents, calibration.as_ref());
+    profile
 }
 
 /// Where the profile of the store in `dir` is.

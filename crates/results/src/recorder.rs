@@ -7,6 +7,12 @@
 //! asleep; beyond that a thread encodes chunks into the run's temporary file
 //! and gives them back. A loop waits only when no chunk is free, and each such
 //! wait is counted as a stall. Statistics are computed on the writer's side.
+//!
+//! Somebody may watch ([`Watch`]): then a loop's first chunks are small, and
+//! larger only as it fills them fast, so that a slow device's IOs are handed
+//! over some twenty times a second and a fast one's as seldom as ever. The
+//! watcher copies from full chunks, a few records at a time under the lock; the
+//! loops do what they always do.
 
 use crate::error::{StoreError, path_error};
 use crate::records::{RecordScratch, RecordWriter};
@@ -16,7 +22,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use uflip_device::{Bytes, Chunk, IoRecord, Recorder};
+use uflip_device::{Bytes, Chunk, IoRecord, Nanos, Recorder};
 use uflip_measure::run::RunStats;
 
 /// Records of a full-size chunk: 3 MiB, and one row group of the file.
@@ -24,6 +30,16 @@ pub const CHUNK_RECORDS: usize = crate::records::ROW_GROUP_ROWS;
 
 /// Memory set aside for records unless told otherwise.
 pub const DEFAULT_RESERVE: Bytes = Bytes(33 << 20);
+
+/// Sizes of chunks and how many of each are ready while somebody watches:
+/// 5 MiB in all.
+const WATCHED: [(usize, usize); 3] = [(64, 256), (1024, 64), (16 << 10, 8)];
+
+/// A chunk filled faster than this makes the next one larger.
+const FAST: Nanos = Nanos::from_millis(30);
+
+/// Records that a watcher copies at once: 12 KiB, about a microsecond.
+const GLANCE: usize = 512;
 
 /// The smallest chunk handed out, however many streams there are.
 const MIN_CHUNK_RECORDS: usize = 64;
@@ -88,10 +104,27 @@ impl RunFile {
     }
 }
 
+/// An empty chunk whose memory is there.
+fn touched(records: usize) -> Chunk {
+    let mut chunk = vec![IoRecord::ZERO; records];
+    // A zeroed allocation may be untouched memory: write to every page. The
+    // black box keeps the compiler from seeing that the value is the same.
+    chunk.fill(std::hint::black_box(IoRecord::ZERO));
+    chunk.clear();
+    chunk
+}
+
 /// Everything the loops and the writer share.
 struct State {
     free: Vec<Chunk>,
     full: VecDeque<Chunk>,
+    /// Small chunks for the sizes of [`WATCHED`]; empty while nobody watches.
+    small: [Vec<Chunk>; 3],
+    watched: bool,
+    /// Full chunks of this run that left the queue.
+    taken: u64,
+    /// The run is being closed: the order of its chunks may change.
+    closed: bool,
     /// Records that fit in all chunks in existence.
     allocated: usize,
     /// Records the reserve may hold.
@@ -115,18 +148,36 @@ impl State {
     /// True when full chunks should be written now.
     fn pressed(&self) -> bool {
         let free: usize = self.free.iter().map(Vec::capacity).sum();
-        let used = self.allocated - free;
+        let used = self.allocated.saturating_sub(free);
         !self.full.is_empty() && self.run.is_some() && (self.waiting > 0 || used * 2 > self.limit)
     }
 
     fn allocate(&mut self, records: usize) -> Chunk {
-        let mut chunk = vec![IoRecord::ZERO; records];
-        // A zeroed allocation may be untouched memory: write to every page. The
-        // black box keeps the compiler from seeing that the value is the same.
-        chunk.fill(std::hint::black_box(IoRecord::ZERO));
-        chunk.clear();
+        let chunk = touched(records);
         self.allocated += chunk.capacity();
         chunk
+    }
+
+    /// The size of the chunk after `full`, as a place in [`WATCHED`]; beyond it
+    /// where nobody watches or the stream is fast.
+    fn next_size(&self, full: &Chunk) -> usize {
+        if !self.watched {
+            return WATCHED.len();
+        }
+        let size =
+            WATCHED.iter().position(|(records, _)| full.capacity() <= *records).unwrap_or(WATCHED.len());
+        let took =
+            full.last().zip(full.first()).map(|(last, first)| last.submit().saturating_sub(first.submit()));
+        size + usize::from(took.is_none_or(|took| took < FAST))
+    }
+
+    /// Takes an emptied chunk back.
+    fn give_back(&mut self, chunk: Chunk) {
+        let small = WATCHED.iter().position(|(records, _)| chunk.capacity() == *records);
+        match small.filter(|_| self.watched) {
+            Some(size) => self.small[size].push(chunk),
+            None => self.free.push(chunk),
+        }
     }
 
     fn room_for_another(&self) -> bool {
@@ -179,6 +230,7 @@ impl Shared {
         let (Some(mut chunk), Some(mut run)) = (state.full.pop_front(), state.run.take()) else {
             return state;
         };
+        state.taken += 1;
         state.encoding = true;
         let skip = state.failed.is_some();
         drop(state);
@@ -189,7 +241,7 @@ impl Shared {
         state = self.lock();
         state.run = Some(run);
         state.encoding = false;
-        state.free.push(chunk);
+        state.give_back(chunk);
         if let Err(error) = result {
             state.failed.get_or_insert(error);
         }
@@ -220,6 +272,10 @@ impl Reserve {
         let state = State {
             free: Vec::new(),
             full: VecDeque::new(),
+            small: Default::default(),
+            watched: false,
+            taken: 0,
+            closed: true,
             allocated: 0,
             limit,
             chunk_records: MIN_CHUNK_RECORDS,
@@ -243,6 +299,7 @@ impl Reserve {
         self.abandon();
         let mut state = self.0.lock();
         state.prepare(shape.io_count, shape.streams);
+        (state.taken, state.closed) = (0, false);
         let total = shape.io_count.saturating_mul(shape.streams.max(1));
         let long = total > state.limit as u64 / 2;
         let stats = StatsBuilder::new(shape.io_ignore, shape.patterns);
@@ -299,6 +356,7 @@ impl Reserve {
     pub fn finish(&self) -> Result<Finished, StoreError> {
         self.stop_writer();
         let mut state = self.0.lock();
+        state.closed = true;
         if !state.ran_low {
             // Streams finish in any order; the file has them in theirs.
             state.full.make_contiguous().sort_by_key(|chunk| chunk.first().map(IoRecord::stream));
@@ -329,8 +387,9 @@ impl Reserve {
         let mut state = self.0.lock();
         while let Some(mut chunk) = state.full.pop_front() {
             chunk.clear();
-            state.free.push(chunk);
+            state.give_back(chunk);
         }
+        state.closed = true;
         state.failed = None;
         if let Some(mut run) = state.run.take() {
             state.scratch = run.writer.take().map(RecordWriter::abandon).or(run.scratch);
@@ -339,12 +398,26 @@ impl Reserve {
         }
     }
 
+    /// Lets somebody watch the runs from now on; between runs only.
+    pub fn watch(&self) -> Watch {
+        let mut state = self.0.lock();
+        state.watched = true;
+        for (size, (records, count)) in WATCHED.into_iter().enumerate() {
+            state.small[size] = (0..count).map(|_| touched(records)).collect();
+        }
+        Watch { shared: Arc::clone(&self.0), run: None, chunk: 0, record: 0 }
+    }
+
     /// Bytes of all chunks in existence.
     pub fn allocated(&self) -> Bytes {
         Bytes((self.0.lock().allocated * size_of::<IoRecord>()) as u64)
     }
 
-    fn empty_chunk(&self, mut state: MutexGuard<'_, State>) -> Chunk {
+    /// An empty chunk of the size at place `size` of [`WATCHED`] or larger.
+    fn empty_chunk(&self, mut state: MutexGuard<'_, State>, size: usize) -> Chunk {
+        if let Some(chunk) = state.small.iter_mut().skip(size).find_map(Vec::pop) {
+            return chunk;
+        }
         let mut stalled = false;
         loop {
             if let Some(chunk) = state.free.pop() {
@@ -372,6 +445,52 @@ impl Reserve {
     }
 }
 
+/// Somebody who watches the runs of a [`Reserve`].
+pub struct Watch {
+    shared: Arc<Shared>,
+    /// The run it reads, and where in it: chunks since its start, and records
+    /// of the next one.
+    run: Option<u32>,
+    chunk: u64,
+    record: usize,
+}
+
+/// What a [`Watch`] saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The run in progress.
+    pub run: u32,
+    /// It is another one than at the glance before.
+    pub fresh: bool,
+    /// Records that were written out before they could be seen.
+    pub missed: bool,
+}
+
+impl Watch {
+    /// Copies a few records more of the run in progress behind `into`; None
+    /// where nothing new was handed over. The records of one stream come in
+    /// their order.
+    pub fn glance(&mut self, into: &mut Vec<IoRecord>) -> Option<Seen> {
+        let state = self.shared.lock();
+        let run = state.run.as_ref().filter(|_| !state.closed)?.shape.run;
+        let fresh = self.run != Some(run);
+        if fresh {
+            (self.run, self.chunk, self.record) = (Some(run), 0, 0);
+        }
+        let missed = self.chunk < state.taken;
+        if missed {
+            (self.chunk, self.record) = (state.taken, 0);
+        }
+        let seen = Seen { run, fresh, missed };
+        let at = usize::try_from(self.chunk - state.taken).unwrap_or(usize::MAX);
+        let Some(chunk) = state.full.get(at) else { return fresh.then_some(seen) };
+        let end = chunk.len().min(self.record + GLANCE);
+        into.extend_from_slice(&chunk[self.record..end]);
+        (self.chunk, self.record) = if end == chunk.len() { (self.chunk + 1, 0) } else { (self.chunk, end) };
+        Some(seen)
+    }
+}
+
 impl Drop for Reserve {
     fn drop(&mut self) {
         self.abandon();
@@ -380,25 +499,26 @@ impl Drop for Reserve {
 
 impl Recorder for Reserve {
     fn fresh(&self) -> Chunk {
-        self.empty_chunk(self.0.lock())
+        self.empty_chunk(self.0.lock(), 0)
     }
 
     fn exchange(&self, full: Chunk) -> Chunk {
         let mut state = self.0.lock();
+        let size = state.next_size(&full);
         state.full.push_back(full);
         if state.pressed() {
             state.ran_low = true;
             self.start_writer(&mut state);
             self.0.work.notify_one();
         }
-        self.empty_chunk(state)
+        self.empty_chunk(state, size)
     }
 
     fn finish(&self, mut last: Chunk) {
         let mut state = self.0.lock();
         if last.is_empty() {
             last.clear();
-            state.free.push(last);
+            state.give_back(last);
             self.0.freed.notify_one();
         } else {
             state.full.push_back(last);

@@ -29,7 +29,7 @@ mod blob;
 mod embed;
 mod others;
 mod page;
-mod sha256;
+pub(crate) mod sha256;
 mod table;
 mod trace;
 mod windows;

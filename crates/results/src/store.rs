@@ -9,7 +9,7 @@
 use crate::contents::{Manifest, RecordFile, RunRow, StoreContents, parse_rows};
 use crate::error::{StoreError, path_error};
 use crate::files::{append, no_room, sync_dir, write_whole};
-use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape};
+use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -42,8 +42,8 @@ impl Durability {
 /// A store open for writing; see the module's head.
 pub struct Store {
     dir: PathBuf,
-    /// Holds the lock as long as it is open.
-    _lock: File,
+    /// Holds the lock until the store is dropped.
+    lock: File,
     runs: File,
     runs_length: u64,
     kept: HashSet<u32>,
@@ -62,6 +62,7 @@ mod names {
     pub(super) const LOCK: &str = ".lock";
     pub(super) const MANIFEST: &str = "manifest.json";
     pub(super) const PLAN: &str = "plan.json";
+    pub(super) const CALIBRATION: &str = "calibration.json";
     pub(super) const RUNS: &str = "runs.ndjson";
     pub(super) const IOS: &str = "ios";
 }
@@ -140,7 +141,7 @@ impl Store {
         let runs_length = runs.metadata().map_err(path_error("cannot read", &path))?.len();
         Ok(Store {
             dir: dir.to_path_buf(),
-            _lock: lock,
+            lock,
             runs,
             runs_length,
             kept,
@@ -163,6 +164,11 @@ impl Store {
     pub fn set_reserve(&mut self, reserve: Bytes) {
         self.abandon();
         self.reserve = Reserve::new(reserve);
+    }
+
+    /// Lets somebody watch the runs from now on; between runs only.
+    pub fn watch(&self) -> Watch {
+        self.reserve.watch()
     }
 
     /// The folder.
@@ -200,6 +206,23 @@ impl Store {
         }
         self.synced_at = Instant::now();
         Ok(())
+    }
+
+    /// Replaces the plan, as a whole and durably: by the same plan with further
+    /// steps, before any of these is begun.
+    ///
+    /// # Errors
+    /// [`StoreError::Path`]; the old plan is then still there.
+    pub fn replace_plan(&mut self, plan: &Value) -> Result<(), StoreError> {
+        write_whole(&self.dir.join(names::PLAN), &pretty(plan))
+    }
+
+    /// Writes or replaces `calibration.json`, as a whole and durably.
+    ///
+    /// # Errors
+    /// [`StoreError::Path`]; the old one is then still there.
+    pub fn replace_calibration(&mut self, calibration: &Value) -> Result<(), StoreError> {
+        write_whole(&self.dir.join(names::CALIBRATION), &pretty(calibration))
     }
 
     /// Renames the finished record file into place and appends the run's line.
@@ -322,6 +345,9 @@ impl Drop for Store {
     fn drop(&mut self) {
         // The last chance to say so has passed; the runs are in the page cache.
         let _ = self.sync();
+        // Closing alone does not let go of the lock while a child forked in the
+        // meantime, and not yet past its exec, shares the descriptor.
+        let _ = self.lock.unlock();
     }
 }
 

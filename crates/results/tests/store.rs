@@ -51,6 +51,20 @@ fn a_folder_in_use_is_refused() {
     drop(open);
     Store::resume(dir.path(), None, None).unwrap();
 
+    // Children forked while the store was open hold its lock until they exec: the
+    // store lets go of the lock itself and leaves it to nobody's last close.
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                Command::new("true").status().unwrap();
+            }
+        });
+        let failed = (0..2000).filter(|_| Store::resume(dir.path(), None, None).is_err()).count();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(failed, 0, "of 2,000 times the store was refused as in use");
+    });
+
     let foreign = tempfile::tempdir().unwrap();
     fs::write(foreign.path().join("thesis.tex"), "dear").unwrap();
     assert!(refusal(foreign.path()).contains("thesis.tex"));

@@ -85,6 +85,22 @@ impl Lines {
         self.waiting.contains_key(&(at / self.line_bytes))
     }
 
+    /// The line that holds byte `at`.
+    pub fn line_of(&self, at: u64) -> u64 {
+        at / self.line_bytes
+    }
+
+    /// True where `range` has bytes of `line`.
+    pub fn touches(&self, line: u64, range: Range) -> bool {
+        range.start < range.end && (self.line_of(range.start)..=self.line_of(range.end - 1)).contains(&line)
+    }
+
+    /// True where what waits ends at byte `at`.
+    pub fn ends_at(&self, at: u64) -> bool {
+        let before = at.checked_sub(1).and_then(|last| self.waiting.get(&(last / self.line_bytes)));
+        before.is_some_and(|ranges| ranges.iter().any(|r| r.end == at))
+    }
+
     /// The part of `range` in the line that holds its first byte.
     pub fn first_part(&self, range: Range) -> Range {
         let line_end = (range.start / self.line_bytes + 1) * self.line_bytes;

@@ -27,6 +27,8 @@ pub enum Provenance {
     Paper,
     /// Chosen so that the simulated device shows the paper's figures.
     Fitted,
+    /// Said nowhere: taken from a like device, so that there is one.
+    Assumed,
 }
 
 /// A device: either flash (with `geometry`, `timing` and `ftl`) or a disk.
@@ -91,6 +93,10 @@ pub struct Link {
     /// of the map and of the buffer's directory), in microseconds.
     #[serde(default)]
     pub seek_read_us: f64,
+    /// Sequential readers followed at once. One that follows a single reader
+    /// loses it to any other read or write.
+    #[serde(default = "defaults::one")]
+    pub read_streams: u32,
 }
 
 /// The flash array (paper 001, section 2.1).
@@ -211,6 +217,13 @@ pub struct Ftl {
     pub log_blocks: Option<u32>,
     /// BAST: log blocks reclaimed at once, in parallel over the banks.
     pub merge_batch: Option<u32>,
+    /// BAST: log blocks that may belong to superblocks written at random; the
+    /// others are for streams, that is for writes that go on where one of the
+    /// last `log_blocks` ended. All where absent.
+    pub random_logs: Option<u32>,
+    /// BAST: the map's unit in KiB. A write that covers a unit in part has its
+    /// superblock merged at once, and such merges do not work in parallel.
+    pub unit_kib: Option<u64>,
     /// BAST: a full log block that holds each page once takes the data block's
     /// place in any order; the order is kept in a map of the superblock.
     pub permuted_switch: Option<bool>,
@@ -224,6 +237,9 @@ pub struct Ftl {
     pub page_wise_log_copy: Option<bool>,
     /// FAST: the shared log, in KiB.
     pub log_kib: Option<u64>,
+    /// FAST: superblocks that may have pages in a log of either kind at once; the
+    /// least recently written is merged for a new one. All where absent.
+    pub log_superblocks: Option<u32>,
     /// FAST: sequential log blocks (each one superblock).
     pub sequential_logs: Option<u32>,
     /// Block: replacement blocks open at once.
@@ -241,7 +257,8 @@ pub enum Destage {
     /// When nearly full or idle, beside the host's IOs.
     Async,
     /// The buffer collects one contiguous run; a write that does not adjoin it
-    /// or finds it full waits for it to be destaged.
+    /// or finds it full waits for it to be destaged. A run that grows upwards is
+    /// destaged line by line as it grows.
     Run,
 }
 
@@ -268,6 +285,12 @@ pub struct Buffer {
     /// Idle time before destaging starts on its own, in microseconds.
     #[serde(default)]
     pub idle_delay_us: f64,
+    /// Async: what has to wait before lines go to flash beside the host's writes,
+    /// in KiB; the whole buffer where absent.
+    pub destage_from_kib: Option<u64>,
+    /// Immediate: a line cannot be filled again before it is programmed.
+    #[serde(default)]
+    pub locks_lines: bool,
 }
 
 /// A region written with one bit a cell and folded later.

@@ -18,6 +18,8 @@ use uflip_device::{
     RunLimits, Stop, Stream,
 };
 
+/// The longest run that records can tell the times of: 52 days.
+const MAX_RUN_NS: u64 = (1 << 52) - 1;
 /// IOs between two looks at [`Stop`].
 const STOP_EVERY: u64 = 256;
 
@@ -137,9 +139,12 @@ impl SimDevice {
         self.meter.joules(self.clock_ns, busy_ns, &ops, link_bytes)
     }
 
-    /// From now on, notes the cumulative energy every `interval`.
+    /// From now on, samples the cumulative energy every `interval`, as a meter
+    /// beside the device would. [`crate::energy::power`] makes a power trace of
+    /// the samples. Records are the same with and without.
     pub fn meter_every(&mut self, interval: Nanos) {
-        self.meter.sample_every(self.clock_ns, interval.0.max(1));
+        let now = self.energy_at(self.clock_ns);
+        self.meter.sample_every(now, interval.0);
     }
 
     /// The samples noted so far, oldest first; they are handed over.
@@ -206,10 +211,20 @@ impl SimDevice {
         }
     }
 
+    fn too_long(&self) -> DeviceError {
+        let name = &self.name;
+        DeviceError::Other(format!(
+            "{name}: the run takes more than the 52 days of virtual time that records can tell; plan fewer IOs or shorten the times in the description"
+        ))
+    }
+
     /// Serves one IO submitted at `at_ns`; gives when it is done.
     #[inline]
     fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
         let (offset, size) = (io.offset.0, u64::from(io.size));
+        if self.meter.is_on() {
+            self.meter_idle(at_ns);
+        }
         let done = match (&mut self.body, io.mode) {
             (Body::Flash(flash), Mode::Read) => flash.read(at_ns, offset, size),
             (Body::Flash(flash), Mode::Write) => flash.write(at_ns, offset, size),
@@ -226,15 +241,30 @@ impl SimDevice {
             done
         };
         self.clock_ns = self.clock_ns.max(done);
-        if self.meter.due(done) {
-            self.sample();
+        if self.meter.is_on() {
+            self.meter.note(self.energy_at(self.clock_ns));
         }
         done
     }
 
-    fn sample(&mut self) {
+    /// The cumulative energy at `now_ns`.
+    fn energy_at(&self, now_ns: u64) -> Sample {
         let (ops, link_bytes, busy_ns) = self.work();
-        self.meter.note(self.clock_ns, busy_ns, &ops, link_bytes);
+        Sample { at: Nanos(now_ns), joules: self.meter.joules(now_ns, busy_ns, &ops, link_bytes) }
+    }
+
+    /// Tells the meter of the time before an IO at `at_ns` and of what the
+    /// device does in it, apart from the IO.
+    #[cold]
+    fn meter_idle(&mut self, at_ns: u64) {
+        if at_ns <= self.clock_ns {
+            return;
+        }
+        // Serving the IO would begin with the same step.
+        if let Body::Flash(flash) = &mut self.body {
+            flash.pass(at_ns);
+        }
+        self.meter.note(self.energy_at(at_ns));
     }
 
     /// One IO at the device's present time, for the data face.
@@ -364,6 +394,9 @@ impl Device for SimDevice {
                 return Err(self.refusal(&io));
             }
             let done = self.serve(ready, &io);
+            if done - began > MAX_RUN_NS {
+                return Err(self.too_long());
+            }
             let record = IoRecord::new(&io, i as u16, Nanos(ready - began), Nanos(done - ready));
             turns[i].record(recorder, record);
             turns[i].advance(done);
@@ -384,8 +417,8 @@ impl Device for SimDevice {
             Body::Flash(flash) => flash.pass(self.clock_ns),
             Body::Disk(disk) => disk.pass(self.clock_ns),
         }
-        if self.meter.due(self.clock_ns) {
-            self.sample();
+        if self.meter.is_on() {
+            self.meter.note(self.energy_at(self.clock_ns));
         }
     }
 

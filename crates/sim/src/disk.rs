@@ -281,3 +281,121 @@ fn zones(disk: &Disk, sectors: u64) -> Vec<Zone> {
     }
     list
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::describe;
+
+    /// 128 MiB on 256 tracks of 1024 sectors in 64 cylinders, 7200 turns a minute.
+    fn disk(change: impl FnOnce(&mut Disk)) -> Hdd {
+        let text = "name = \"disk\"\ncapacity_mib = 128\n\
+            [link]\nread_latency_us = 100\nwrite_latency_us = 100\nread_mb_s = 1000\nwrite_mb_s = 1000\n\
+            [disk]\nrpm = 7200\ntrack_seek_ms = 1\nmean_seek_ms = 8\nfull_seek_ms = 15\ntracks = 256\n\
+            surfaces = 4\nzones = 1\ninner_outer_ratio = 1\nread_buffer_kib = 0\nwrite_buffer_kib = 0\n";
+        let mut d: describe::Description = describe::check(text).unwrap();
+        let mut disk = d.disk.take().unwrap();
+        change(&mut disk);
+        Hdd::new(&d, &disk, 1)
+    }
+
+    /// One revolution at 7200 turns a minute, in ns.
+    const TURN: u64 = 8_333_333;
+
+    #[test]
+    fn the_seek_curve_goes_through_the_three_times_of_the_data_sheet() {
+        let d = disk(|_| {});
+        // One cylinder, a third of the 64, all of them.
+        let seek = |cylinders: u64| d.seek_ns(0, cylinders * 4) as f64 / 1e6;
+        assert!((seek(1) - 1.0).abs() < 1e-6, "{}", seek(1));
+        assert!((seek(21) - 8.0).abs() < 0.1 && (seek(22) - 8.0).abs() < 0.3, "{} {}", seek(21), seek(22));
+        assert!((seek(64) - 15.0).abs() < 1e-6, "{}", seek(64));
+        assert!((1..64).all(|n| seek(n) < seek(n + 1)), "a longer way takes longer");
+        assert_eq!(d.seek_ns(5, 5), 0);
+        assert_eq!(d.seek_ns(4, 5), 1_000_000, "to another surface of the same cylinder");
+    }
+
+    #[test]
+    fn the_same_sector_comes_round_once_a_revolution() {
+        let mut d = disk(|_| {});
+        let first = d.read(0, 4096, 512);
+        for n in 1..5 {
+            let at = first + (n - 1) * TURN;
+            assert_eq!(d.read(at, 4096, 512), first + n * TURN, "revolution {n}");
+        }
+    }
+
+    #[test]
+    fn a_track_takes_a_revolution_and_a_seek_to_the_next() {
+        let mut d = disk(|_| {});
+        let one = d.stream_ns(0, 1024);
+        assert!(one.abs_diff(TURN) <= 1024, "{one}: each sector's time is rounded");
+        assert_eq!(d.stream_ns(0, 4096), 4 * one + 3 * 1_000_000);
+        // Half a track later, half a revolution later.
+        let start = d.read(0, 0, 512);
+        let half = d.read(start, 512 * 512, 512);
+        assert!((half - start).abs_diff(TURN / 2) <= 1024, "{}", half - start);
+    }
+
+    #[test]
+    fn random_reads_take_the_mean_seek_and_half_a_turn() {
+        let mut d = disk(|_| {});
+        let mut rng = Rng::new(9);
+        let (mut at, count) = (0, 4000);
+        let mut seeks = 0.0;
+        for _ in 0..count {
+            let sector = rng.below(262_144);
+            seeks += d.seek_ns(d.head_track, d.place(sector).track) as f64;
+            at = d.read(at, sector * 512, 512);
+        }
+        let mean = at as f64 / f64::from(count);
+        let expected = 100_000.0 + seeks / f64::from(count) + TURN as f64 / 2.0;
+        assert!((mean / expected - 1.0).abs() < 0.02, "{mean} instead of {expected}");
+        assert!(
+            (seeks / f64::from(count) / 8e6 - 1.0).abs() < 0.15,
+            "mean seek {}",
+            seeks / f64::from(count)
+        );
+    }
+
+    #[test]
+    fn outer_tracks_hold_more() {
+        let d = disk(|disk| (disk.zones, disk.inner_outer_ratio) = (8, 0.5));
+        let (outer, inner) = (d.place(0), d.place(d.sectors - 1));
+        let ratio = outer.sector_ns as f64 / inner.sector_ns as f64;
+        assert!((ratio - 0.5).abs() < 0.01, "{ratio}");
+        assert_eq!(outer.track, 0);
+        assert!(inner.track >= 250, "the last sector lies on track {} of 256", inner.track);
+    }
+
+    #[test]
+    fn the_track_buffer_reads_ahead_and_only_so_far() {
+        let mut d = disk(|disk| disk.read_buffer_kib = 64);
+        let first = d.read(0, 0, 4096);
+        // Long enough later all of the next 64 KiB are in the buffer.
+        let later = first + 10 * TURN;
+        let done = d.read(later, 4096, 4096);
+        assert!(done - later < 200_000, "{} ns for data in the buffer", done - later);
+        let other = d.read(done, 64 << 20, 4096);
+        assert!(other - done > 1_000_000, "{} ns for data elsewhere", other - done);
+    }
+
+    #[test]
+    fn writes_are_done_in_the_buffer_until_it_is_full() {
+        let mut d = disk(|disk| (disk.write_buffer_kib, disk.write_queue) = (32, 8));
+        let mut at = 0;
+        let times: Vec<u64> = (0..12u64)
+            .map(|i| {
+                let done = d.write(at, i * 7919 % 4096 * 32_768, 8192);
+                let time = done - at;
+                at = done;
+                time
+            })
+            .collect();
+        assert!(times[..4].iter().all(|t| *t == 100_000 + 8192), "{times:?}");
+        assert!(times[6..].iter().all(|t| *t > 500_000), "{times:?}");
+        let flushed = d.flush(at);
+        assert!(flushed > at + 1_000_000 && d.waiting.is_empty());
+        assert_eq!(d.flush(flushed), flushed + 100_000, "nothing was left to write");
+    }
+}

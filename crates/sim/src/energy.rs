@@ -17,19 +17,46 @@ pub struct Sample {
     pub joules: f64,
 }
 
+/// Mean power between two samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Power {
+    /// End of the interval, on the device's clock.
+    pub until: Nanos,
+    /// In watts.
+    pub watts: f64,
+}
+
+/// The power trace that cumulative samples stand for: the mean power of each
+/// interval between two of them.
+pub fn power(samples: &[Sample]) -> Vec<Power> {
+    let between = samples.windows(2).map(|pair| {
+        let seconds = (pair[1].at.0 - pair[0].at.0) as f64 / 1e9;
+        Power { until: pair[1].at, watts: (pair[1].joules - pair[0].joules) / seconds }
+    });
+    between.collect()
+}
+
 /// Adds up energy and keeps samples where asked.
 #[derive(Clone, Debug)]
 pub struct Meter {
     costs: describe::Energy,
     interval_ns: u64,
     next_ns: u64,
+    /// What was noted last, from which samples are interpolated.
+    last: Sample,
     samples: Vec<Sample>,
 }
 
 impl Meter {
     /// A meter with a description's costs that keeps no samples.
     pub fn new(costs: &describe::Energy) -> Meter {
-        Meter { costs: costs.clone(), interval_ns: 0, next_ns: u64::MAX, samples: Vec::new() }
+        Meter {
+            costs: costs.clone(),
+            interval_ns: 0,
+            next_ns: u64::MAX,
+            last: Sample { at: Nanos::ZERO, joules: 0.0 },
+            samples: Vec::new(),
+        }
     }
 
     /// Cumulative energy in joules.
@@ -43,23 +70,36 @@ impl Meter {
         flash_uj * 1e-6 + link + power
     }
 
-    /// Keeps samples every `interval_ns` after `now_ns`.
-    pub fn sample_every(&mut self, now_ns: u64, interval_ns: u64) {
-        self.interval_ns = interval_ns;
-        self.next_ns = now_ns + interval_ns;
+    /// Keeps samples every `interval_ns` from now on, the first at once; `now` is
+    /// the cumulative energy at this moment.
+    pub fn sample_every(&mut self, now: Sample, interval_ns: u64) {
+        self.interval_ns = interval_ns.max(1);
+        self.next_ns = now.at.0 + self.interval_ns;
+        self.last = now;
+        self.samples.push(now);
     }
 
-    /// True where a sample is due.
+    /// True where samples are kept.
     #[inline]
-    pub fn due(&self, now_ns: u64) -> bool {
-        now_ns >= self.next_ns
+    pub fn is_on(&self) -> bool {
+        self.interval_ns > 0
     }
 
-    /// Notes the energy at `now_ns`; the next sample is due one interval later.
-    pub fn note(&mut self, now_ns: u64, busy_ns: u64, ops: &OpCounts, link_bytes: u64) {
-        let joules = self.joules(now_ns, busy_ns, ops, link_bytes);
-        self.samples.push(Sample { at: Nanos(now_ns), joules });
-        self.next_ns = now_ns + self.interval_ns;
+    /// Notes the cumulative energy at a moment and fills in the samples since
+    /// what was noted before: power is taken as constant in between. An earlier
+    /// moment (of IOs served at once) is left out.
+    pub fn note(&mut self, now: Sample) {
+        let from = self.last;
+        if now.at <= from.at {
+            return;
+        }
+        let per_ns = (now.joules - from.joules) / (now.at.0 - from.at.0) as f64;
+        while self.next_ns <= now.at.0 {
+            let joules = from.joules + per_ns * (self.next_ns - from.at.0) as f64;
+            self.samples.push(Sample { at: Nanos(self.next_ns), joules });
+            self.next_ns = self.next_ns.saturating_add(self.interval_ns);
+        }
+        self.last = now;
     }
 
     /// Hands the samples over.

@@ -8,7 +8,8 @@
 //! are served. The array's own clock (`array_ns`) advances only then: idle
 //! time, link transfers, shares of reads and waiting writes move it on. It
 //! never runs ahead of the device's clock, so nothing begins before it was
-//! decided on.
+//! decided on. What the host's IOs ask of the array directly (reads, trims) is
+//! asked on that clock too, however far it is behind.
 
 use crate::cache::{Lines, Range};
 use crate::describe::{self, Description, Destage};
@@ -24,6 +25,8 @@ use std::collections::VecDeque;
 struct Buffer {
     destage: Destage,
     capacity: usize,
+    /// Lines from which on they are destaged beside the host's writes.
+    destage_from: usize,
     batch: usize,
     /// Time taken from the host for each ns of a read, in 2^-10.
     toll_q10: u64,
@@ -35,6 +38,12 @@ struct Buffer {
     array_ns: u64,
     /// When the lines handed to the array are programmed ([`Destage::Immediate`]).
     programmed_ns: VecDeque<u64>,
+    /// A line cannot be filled again before it is programmed.
+    locks_lines: bool,
+    /// Where the run that is written as it grows ended ([`Destage::Run`]).
+    run_end: u64,
+    /// Line last handed to the array, and when it is programmed.
+    last_line: (u64, u64),
 }
 
 impl Buffer {
@@ -43,6 +52,7 @@ impl Buffer {
         Buffer {
             destage: b.destage,
             capacity: (b.kib / b.line_kib) as usize,
+            destage_from: b.destage_from_kib.map_or(b.kib / b.line_kib, |kib| kib / b.line_kib) as usize,
             batch: b.batch_lines as usize,
             toll_q10: (b.background_share / (1.0 - b.background_share) * 1024.0).round() as u64,
             idle_delay_ns: us_ns(b.idle_delay_us),
@@ -51,17 +61,37 @@ impl Buffer {
             in_flight: Vec::new(),
             array_ns: 0,
             programmed_ns: VecDeque::new(),
+            locks_lines: b.locks_lines,
+            last_line: (u64::MAX, 0),
+            run_end: u64::MAX,
         }
+    }
+
+    /// Takes note of a write to a run; true where the run has grown upwards by
+    /// whole lines and nothing can come to stand before it.
+    fn grows_upwards(&mut self, range: Range) -> bool {
+        let upwards = range.start == self.run_end || self.lines.ends_at(range.start);
+        let whole = self.lines.line_of(range.end) != self.lines.line_of(range.end - 1);
+        if upwards {
+            self.run_end = range.end;
+        }
+        upwards && whole
+    }
+
+    /// When data for `range` can be taken, where it is the line last filled.
+    fn unlocked_ns(&self, range: Range) -> u64 {
+        let (line, programmed) = self.last_line;
+        if self.locks_lines && self.lines.touches(line, range) { programmed } else { 0 }
     }
 
     fn full(&self) -> bool {
         self.lines.len() + self.in_flight.len() >= self.capacity
     }
 
-    /// True where so little room is left that destaging should go on.
+    /// True where so much waits that destaging should go on.
     fn nearly_full(&self) -> bool {
         let ahead = if self.pipelined { 1 } else { self.batch };
-        self.lines.len() + self.in_flight.len() + ahead > self.capacity
+        self.lines.len() + self.in_flight.len() + ahead > self.destage_from
     }
 
     /// Lines that may be handed to the array now.
@@ -94,6 +124,47 @@ struct Fold {
     page_ns: u64,
 }
 
+/// Sequential readers that the controller follows: where each would go on, and
+/// when the flash has its pages ready.
+#[derive(Clone, Debug)]
+struct Readers {
+    /// Most recent last.
+    ends: Vec<(u64, u64)>,
+}
+
+impl Readers {
+    fn new(streams: u32) -> Readers {
+        Readers { ends: vec![(u64::MAX, 0); streams.max(1) as usize] }
+    }
+
+    /// Takes out the reader that goes on at `offset`; gives when its pages are
+    /// ready.
+    #[inline]
+    fn continued_by(&mut self, offset: u64) -> Option<u64> {
+        let i = self.ends.iter().rposition(|(end, _)| *end == offset)?;
+        let (_, ready_ns) = self.ends[i];
+        self.ends[..=i].rotate_right(1);
+        Some(ready_ns)
+    }
+
+    /// Notes a reader in place of the one longest quiet.
+    #[inline]
+    fn ends_at(&mut self, end: u64, ready_ns: u64) {
+        self.ends.rotate_left(1);
+        if let Some(last) = self.ends.last_mut() {
+            *last = (end, ready_ns);
+        }
+    }
+
+    /// A controller that follows one reader only loses it to a write, too.
+    #[inline]
+    fn disturbed_by_write(&mut self) {
+        if let [only] = &mut self.ends[..] {
+            *only = (u64::MAX, 0);
+        }
+    }
+}
+
 /// A flash device.
 #[derive(Clone, Debug)]
 pub struct Flash {
@@ -110,8 +181,7 @@ pub struct Flash {
     read_ahead: bool,
     seek_read_ns: u64,
     first_page_ns: u64,
-    next_read: u64,
-    read_ahead_ns: u64,
+    readers: Readers,
     /// Time spent serving, in ns.
     pub busy_ns: u64,
     quiet_since_ns: u64,
@@ -147,8 +217,7 @@ impl Flash {
             read_ahead: d.link.read_ahead_kib > 0,
             seek_read_ns: us_ns(d.link.seek_read_us),
             first_page_ns: us_ns(t.read_us) + transfer_ns(shape.unit_bytes, byte_ns_q20(t.bus_mb_s)),
-            next_read: u64::MAX,
-            read_ahead_ns: 0,
+            readers: Readers::new(d.link.read_streams),
             busy_ns: 0,
             quiet_since_ns: 0,
         }
@@ -164,23 +233,49 @@ impl Flash {
     pub fn read(&mut self, at_ns: u64, offset: u64, size: u64) -> u64 {
         let (slot, start) = self.begin(at_ns);
         let range = Range { start: offset, end: offset + size };
-        let sequential = offset == self.next_read;
+        let reader = self.readers.continued_by(offset);
+        let sequential = reader.is_some();
         let latency = self.link.read_latency_ns() + if sequential { 0 } else { self.seek_read_ns };
         let in_buffer = self.buffer.as_ref().is_some_and(|b| !b.lines.is_empty() && b.lines.covers(range));
         let mut ready = start + latency;
         let mut flash_done = ready;
+        let mut ahead_ns = reader.unwrap_or(0);
         if !in_buffer {
             let ahead = sequential && self.read_ahead;
-            let from = if ahead { self.read_ahead_ns.min(ready) } else { ready };
+            let from = if ahead { ahead_ns.min(ready) } else { ready };
             let (unit, count) = self.span(range);
-            flash_done = self.ftl.read(&mut self.nand, from, unit, count);
-            self.read_ahead_ns = flash_done;
+            let behind = self.array_behind(start).min(from);
+            self.decide(from - behind);
+            flash_done = behind + self.ftl.read(&mut self.nand, from - behind, unit, count);
+            ahead_ns = flash_done;
             ready = ready.max(flash_done.min(from + self.first_page_ns));
         }
-        self.next_read = offset + size;
+        self.readers.ends_at(offset + size, ahead_ns);
         let sent = self.link.to_host(ready, size);
         let done = self.share(start, sent.max(flash_done));
         self.end(slot, start, done)
+    }
+
+    /// What the array is told next was decided on at `at_ns`, in checked runs.
+    #[inline]
+    fn decide(&mut self, at_ns: u64) {
+        if let Some(witness) = &mut self.nand.witness {
+            witness.decide(at_ns);
+        }
+    }
+
+    /// How far the array's clock is behind the device's, which is `now_ns`. One
+    /// that has nothing on its way catches up.
+    #[inline]
+    fn array_behind(&mut self, now_ns: u64) -> u64 {
+        let Some(buffer) = &mut self.buffer else { return 0 };
+        if buffer.destage == Destage::Immediate {
+            return 0;
+        }
+        if buffer.in_flight.is_empty() {
+            buffer.array_ns = buffer.array_ns.max(now_ns);
+        }
+        now_ns.saturating_sub(buffer.array_ns)
     }
 
     /// Destaging with a share of the device lengthens a read that would have
@@ -190,8 +285,23 @@ impl Flash {
         if toll_q10 == 0 {
             return done;
         }
+        if self.fits_behind(start, done - start) {
+            self.destage(start, done - start, false);
+            return done;
+        }
         let toll = ((done - start) * toll_q10) >> 10;
         done + toll - self.destage(done, toll, false)
+    }
+
+    /// True where the next line takes no longer than a read of `time_ns` that
+    /// begins at `start_ns`, so that it costs the host nothing. Merges do not.
+    fn fits_behind(&mut self, start_ns: u64, time_ns: u64) -> bool {
+        let starts =
+            |b: &Buffer| b.destage == Destage::Async && b.in_flight.is_empty() && !b.lines.is_empty();
+        if self.buffer.as_ref().is_some_and(starts) {
+            self.start_lines(start_ns);
+        }
+        self.buffer.as_ref().is_some_and(|b| b.next_done().is_some_and(|left| left <= time_ns))
     }
 
     /// Lets lines proceed for up to `time_ns` of array time, the device's clock
@@ -219,23 +329,21 @@ impl Flash {
     #[inline]
     pub fn write(&mut self, at_ns: u64, offset: u64, size: u64) -> u64 {
         let (slot, start) = self.begin(at_ns);
-        self.next_read = u64::MAX;
-        let received = self.link.from_host(start, size);
+        self.readers.disturbed_by_write();
         let range = Range { start: offset, end: offset + size };
+        let unlocked = self.buffer.as_ref().map_or(0, |b| b.unlocked_ns(range));
+        let received = self.link.from_host(start.max(unlocked), size);
         let (unit, count) = self.span(range);
         if let Some(witness) = &mut self.nand.witness {
             witness.promise(unit, count);
         }
         let destage = self.buffer.as_ref().map(|b| b.destage);
-        let destages_alone = destage == Some(Destage::Async);
         let done = match destage {
             None => self.program_range(received, range),
             Some(Destage::Immediate) => self.write_behind(received, range),
             Some(_) => {
-                if destages_alone {
-                    // The array has the time of the link transfer to itself.
-                    self.destage(start, received - start, true);
-                }
+                // The array has the time of the link transfer to itself.
+                self.destage(start, received - start, true);
                 self.buffer_range(received, range)
             }
         };
@@ -244,6 +352,7 @@ impl Flash {
 
     /// Programs a byte range; pages written in part are read first.
     fn program_range(&mut self, at_ns: u64, range: Range) -> u64 {
+        self.decide(at_ns);
         let (unit, count) = self.span(range);
         let mask = (1u64 << self.unit_shift) - 1;
         let mut ready = at_ns;
@@ -272,6 +381,7 @@ impl Flash {
             let programmed = self.program_range(now, part);
             if let Some(buffer) = &mut self.buffer {
                 buffer.programmed_ns.push_back(programmed);
+                buffer.last_line = (buffer.lines.line_of(part.start), programmed);
             }
             rest.start = part.end;
         }
@@ -291,8 +401,12 @@ impl Flash {
                 now = self.wait_for_line(now);
                 continue;
             }
+            let written_on = buffer.destage == Destage::Run && buffer.grows_upwards(part);
             buffer.lines.put(part);
             rest.start = part.end;
+            if written_on && rest.start == rest.end {
+                now = self.wait_for_line(now);
+            }
         }
         if self.buffer.as_ref().is_some_and(|b| b.destage == Destage::Async) {
             self.destage(now, 0, true);
@@ -319,7 +433,9 @@ impl Flash {
             buffer.array_ns = buffer.array_ns.max(now_ns);
         }
         if let Some(witness) = &mut self.nand.witness {
-            witness.require(buffer.array_ns <= now_ns, "the array's clock ran ahead of the device's");
+            // With several commands at once one may have waited beyond `now_ns`.
+            let latest = now_ns.max(self.quiet_since_ns);
+            witness.require(buffer.array_ns <= latest, "the array's clock ran ahead of the device's");
         }
         let at = buffer.array_ns;
         let before = buffer.lines.len();
@@ -336,7 +452,7 @@ impl Flash {
     pub fn idle(&mut self, from_ns: u64, to_ns: u64) {
         let mut now = from_ns;
         if let Some(buffer) = &self.buffer
-            && buffer.destage == Destage::Async
+            && buffer.destage != Destage::Immediate
         {
             // What is on its way goes on; new lines wait for the delay to pass.
             let wake = (self.quiet_since_ns + buffer.idle_delay_ns).clamp(from_ns, to_ns);
@@ -345,8 +461,10 @@ impl Flash {
             now = to_ns - left;
         }
         while now < to_ns {
-            match self.ftl.reclaim_idle(&mut self.nand, now) {
-                Some(end) => now = end.max(now + 1),
+            let behind = self.array_behind(now);
+            self.decide(now - behind);
+            match self.ftl.reclaim_idle(&mut self.nand, now - behind) {
+                Some(end) => now = (behind + end).max(now + 1),
                 None => break,
             }
         }
@@ -397,7 +515,9 @@ impl Flash {
             if let Some(witness) = &mut self.nand.witness {
                 (first..end).for_each(|unit| witness.trim(unit));
             }
-            now = self.ftl.trim(&mut self.nand, now, first, end - first);
+            let behind = self.array_behind(now);
+            self.decide(now - behind);
+            now = behind + self.ftl.trim(&mut self.nand, now - behind, first, end - first);
         }
         self.end(slot, start, now)
     }

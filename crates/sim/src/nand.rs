@@ -186,6 +186,7 @@ impl Nand {
     /// Reads a page of `lane`.
     #[inline]
     pub fn read_lane(&mut self, at_ns: u64, lane: usize) -> u64 {
+        self.note_begin(at_ns);
         self.ops.reads += 1;
         let channel = self.lane_channel[lane] as usize;
         let sensed = at_ns.max(self.lane_free_ns[lane]) + self.times.read;
@@ -199,6 +200,7 @@ impl Nand {
     /// `program_ns` where it differs from the chip's usual time.
     #[inline]
     pub fn program_lane(&mut self, at_ns: u64, lane: usize, program_ns: Option<u64>) -> u64 {
+        self.note_begin(at_ns);
         self.ops.programs += 1;
         let channel = self.lane_channel[lane] as usize;
         let start = at_ns.max(self.lane_free_ns[lane]).max(self.channel_free_ns[channel]);
@@ -221,6 +223,7 @@ impl Nand {
 
     /// Erases superblock `sb`: one block in each of its lanes, all at once.
     pub fn erase_lanes(&mut self, at_ns: u64, sb: u32) -> u64 {
+        self.note_begin(at_ns);
         let first = (self.bank_of(sb) * self.shape.lanes) as usize;
         let mut end = at_ns;
         for lane in first..first + self.shape.lanes as usize {
@@ -230,6 +233,14 @@ impl Nand {
         }
         self.note_erase(sb);
         end
+    }
+
+    /// Holds the time an operation may begin at against when it was decided on.
+    #[inline]
+    fn note_begin(&mut self, at_ns: u64) {
+        if let Some(witness) = &mut self.witness {
+            witness.begins(at_ns);
+        }
     }
 
     fn note_erase(&mut self, sb: u32) {
@@ -278,6 +289,7 @@ impl Nand {
     /// Reads `units` pages from index `first` of a superblock, all lanes
     /// together; a bank's queue of programs and erases is suspended for it.
     pub fn read_rows(&mut self, at_ns: u64, first: u64, units: u64) -> u64 {
+        self.note_begin(at_ns);
         self.ops.reads += units;
         at_ns + self.read_rows_ns(first, units)
     }
@@ -325,6 +337,7 @@ impl Nand {
     }
 
     fn occupy(&mut self, at_ns: u64, sb: u32, time_ns: u64) -> u64 {
+        self.note_begin(at_ns);
         let bank = self.bank_of(sb) as usize;
         let end = self.bank_free_ns[bank].max(at_ns) + time_ns;
         self.bank_free_ns[bank] = end;

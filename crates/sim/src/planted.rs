@@ -24,6 +24,16 @@ pub(crate) enum Bug {
     EvictedStaysCached,
     /// The buffer forgets the oldest line of a batch.
     LineIsForgotten,
+    /// Reclamation begins before it was decided on.
+    ReclaimsTooEarly,
+    /// Page mapping now and then reclaims a superblock without invalid pages.
+    FullIsReclaimed,
+    /// A trimmed page stays mapped.
+    TrimIsForgotten,
+    /// A free superblock is still a data block.
+    BlockIsFreeAndData,
+    /// Static wear levelling moves content and does not map it.
+    LevelledIsNotMapped,
     /// Destaging gets more time than passes.
     ArrayRunsAhead,
 }

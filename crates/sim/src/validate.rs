@@ -1,8 +1,6 @@
 //! Whether a description can be built, and what to type where it cannot.
 
-use crate::describe::{
-    DescribeError, Description, Disk, Ftl, FtlKind, GcPolicy, Geometry, Timing, WearLevelling,
-};
+use crate::describe::{DescribeError, Description, Disk, Ftl, FtlKind, GcPolicy, Geometry, Timing};
 use crate::nand::Shape;
 
 /// What is wrong with the value of a key.
@@ -141,6 +139,7 @@ fn link(d: &Description) -> Checked {
     within("link.read_mb_s", d.link.read_mb_s, 0.01, 1e6)?;
     within("link.write_mb_s", d.link.write_mb_s, 0.01, 1e6)?;
     count("link.read_ahead_kib", d.link.read_ahead_kib, 0, 1 << 20)?;
+    count("link.read_streams", u64::from(d.link.read_streams), 1, 64)?;
     count("link.queue_depth", u64::from(d.link.queue_depth), 1, 4096)
 }
 
@@ -165,13 +164,13 @@ fn check_flash(d: &Description, g: &Geometry, t: &Timing, f: &Ftl) -> Checked {
     count("geometry.pages_per_block", u64::from(g.pages_per_block), 2, 4096)?;
     count("geometry.spare_blocks", u64::from(g.spare_blocks), 0, 1 << 16)?;
     power_of_two("geometry.page_bytes", g.page_bytes, d.sector_bytes, 1 << 18)?;
-    within("timing.read_us", t.read_us, 0.0, 1e7)?;
-    within("timing.program_us", t.program_us, 0.0, 1e7)?;
-    within("timing.erase_us", t.erase_us, 0.0, 1e7)?;
+    within("timing.read_us", t.read_us, 0.0, 1e6)?;
+    within("timing.program_us", t.program_us, 0.0, 1e6)?;
+    within("timing.erase_us", t.erase_us, 0.0, 1e6)?;
     within("timing.bus_mb_s", t.bus_mb_s, 0.01, 1e6)?;
-    within("timing.copy_back_us", t.copy_back_us.unwrap_or(0.0), 0.0, 1e7)?;
-    within("timing.map_update_us", t.map_update_us, 0.0, 1e7)?;
-    within("timing.log_switch_us", t.log_switch_us, 0.0, 1e7)?;
+    within("timing.copy_back_us", t.copy_back_us.unwrap_or(0.0), 0.0, 1e6)?;
+    within("timing.map_update_us", t.map_update_us, 0.0, 1e6)?;
+    within("timing.log_switch_us", t.log_switch_us, 0.0, 1e6)?;
     let dies = g.channels * g.chips_per_channel * g.dies_per_chip;
     let stripe = f.superblock_dies.unwrap_or(dies);
     if stripe == 0 || !dies.is_multiple_of(stripe) {
@@ -198,11 +197,30 @@ fn check_flash(d: &Description, g: &Geometry, t: &Timing, f: &Ftl) -> Checked {
         within("slc.program_us", s.program_us, 0.0, 1e7)?;
         within("slc.fold_mb_s", s.fold_mb_s, 0.01, 1e6)?;
     }
+    merge_time(&shape, t)?;
     let physical = crate::ftl::physical_sbs(&shape, f, g.spare_blocks);
     if physical * u64::from(shape.units_per_sb) >= u64::from(u32::MAX) {
         return problem("capacity_mib", "more than 2^32 pages; type less, or a larger page_bytes");
     }
     Ok(())
+}
+
+/// Copying a superblock page by page must end within an hour, so that times
+/// stay far from the end of the clock.
+fn merge_time(shape: &Shape, t: &Timing) -> Checked {
+    let page_us = t.read_us + t.program_us + 2.0 * shape.unit_bytes as f64 / t.bus_mb_s;
+    let hours = f64::from(shape.units_per_sb) * page_us / 3.6e9;
+    if hours <= 1.0 {
+        return Ok(());
+    }
+    problem(
+        "timing",
+        format!(
+            "copying the {} pages of a superblock takes {hours:.1} hours; \
+             type a larger bus_mb_s, shorter times or fewer pages",
+            shape.units_per_sb
+        ),
+    )
 }
 
 fn check_buffer(d: &Description) -> Checked {
@@ -215,6 +233,7 @@ fn check_buffer(d: &Description) -> Checked {
     let lines = b.kib / b.line_kib;
     count("buffer.kib", lines, 1, 1 << 22)?;
     count("buffer.batch_lines", u64::from(b.batch_lines), 1, lines)?;
+    count("buffer.destage_from_kib", b.destage_from_kib.unwrap_or(b.kib), b.line_kib, b.kib)?;
     within("buffer.background_share", b.background_share, 0.0, 0.95)?;
     within("buffer.idle_delay_us", b.idle_delay_us, 0.0, 1e9)
 }
@@ -245,12 +264,12 @@ fn check_ftl(f: &Ftl) -> Checked {
     foreign(f, "log_kib", f.log_kib.is_some(), &[Fast])?;
     foreign(f, "sequential_logs", f.sequential_logs.is_some(), &[Fast])?;
     foreign(f, "open_blocks", f.open_blocks.is_some(), &[Block])?;
+    foreign(f, "log_superblocks", f.log_superblocks.is_some(), &[Fast])?;
+    foreign(f, "random_logs", f.random_logs.is_some(), &[Bast])?;
+    foreign(f, "unit_kib", f.unit_kib.is_some(), &[Bast])?;
     foreign(f, "restart_merges", f.restart_merges.is_some(), &[Bast])?;
     foreign(f, "repay_merges", f.repay_merges.is_some(), &[Bast])?;
     foreign(f, "page_wise_log_copy", f.page_wise_log_copy.is_some(), &[Bast])?;
-    if f.wear_levelling == WearLevelling::Static && !paged.contains(&f.kind) {
-        return problem("ftl.wear_levelling", "static is for page mapping; type \"dynamic\" or \"none\"");
-    }
     within("ftl.over_provisioning", f.over_provisioning.unwrap_or(0.07), 0.0, 10.0)?;
     count("ftl.gc_choices", u64::from(f.gc_choices.unwrap_or(10)), 1, 1000)?;
     if f.gc_choices.is_some() && f.gc != Some(GcPolicy::DChoices) {
@@ -260,6 +279,10 @@ fn check_ftl(f: &Ftl) -> Checked {
     count("ftl.map_cache_kib", f.map_cache_kib.unwrap_or(64), 4, 1 << 24)?;
     count("ftl.log_blocks", u64::from(f.log_blocks.unwrap_or(4)), 1, 4096)?;
     count("ftl.merge_batch", u64::from(f.merge_batch.unwrap_or(1)), 1, u64::from(f.log_blocks.unwrap_or(4)))?;
+    count("ftl.log_superblocks", u64::from(f.log_superblocks.unwrap_or(1)), 1, 1 << 20)?;
+    let logs = u64::from(f.log_blocks.unwrap_or(4));
+    count("ftl.random_logs", f.random_logs.map_or(logs, u64::from), 1, logs)?;
+    power_of_two("ftl.unit_kib", f.unit_kib.unwrap_or(1), 1, 1 << 10)?;
     count("ftl.log_kib", f.log_kib.unwrap_or(1024), 1, 1 << 24)?;
     count("ftl.sequential_logs", u64::from(f.sequential_logs.unwrap_or(1)), 0, 4096)?;
     count("ftl.open_blocks", u64::from(f.open_blocks.unwrap_or(1)), 1, 4096)

@@ -21,6 +21,7 @@ pub struct Witness {
     pages: HashMap<u64, Stamp>,
     newest: HashMap<u64, u64>,
     promised: HashSet<u64>,
+    decided_ns: u64,
     writes: u64,
     violations: Vec<String>,
 }
@@ -50,6 +51,19 @@ impl Witness {
         }
     }
 
+    /// What follows was decided on at `at_ns`, on the clock of the array.
+    pub fn decide(&mut self, at_ns: u64) {
+        self.decided_ns = at_ns;
+    }
+
+    /// A flash operation may begin from `at_ns` on: not before it was decided on.
+    pub fn begins(&mut self, at_ns: u64) {
+        if at_ns < self.decided_ns {
+            let early_ns = self.decided_ns - at_ns;
+            self.blame(format!("a flash operation began {early_ns} ns before it was decided on"));
+        }
+    }
+
     /// The host has written (into the buffer, perhaps) `count` units from `unit`.
     pub fn promise(&mut self, unit: u64, count: u64) {
         self.promised.extend(unit..unit + count);
@@ -75,6 +89,16 @@ impl Witness {
         match self.pages.get(&from).copied() {
             Some(stamp) => self.place(to, stamp),
             None => self.blame(format!("copied erased page {from} to {to}")),
+        }
+    }
+
+    /// Every page of superblock `from` was copied to its place in `to`.
+    pub fn copy_superblock(&mut self, from: u32, to: u32) {
+        let (from, to) = (u64::from(from) * self.units_per_sb, u64::from(to) * self.units_per_sb);
+        for index in 0..self.units_per_sb {
+            if let Some(stamp) = self.pages.get(&(from + index)).copied() {
+                self.place(to + index, stamp);
+            }
         }
     }
 

@@ -25,7 +25,7 @@ fn errors_name_the_line_and_what_to_type() {
         ("log_blocks = 4", "log_kib = 4", "log_blocks", "remove it"),
         ("log_blocks = 4", "log_blocs = 4", "log_blocks", "unknown field"),
         ("kind = \"bast\"", "kind = \"blast\"", "kind", "bast"),
-        ("batch_lines = 3 ", "batch_lines = 999 ", "batch_lines", "from 1 to 128"),
+        ("merge_batch = 3 ", "merge_batch = 999 ", "merge_batch", "from 1 to 4"),
         ("\"timing.read_us\" = ", "\"timing.reed_us\" = ", "\"timing.read_us\"", "does not have"),
     ];
     for (old, new, key, says) in cases {

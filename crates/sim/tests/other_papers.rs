@@ -94,7 +94,8 @@ fn the_toshiba_stick_recovers_in_half_a_minute_of_sequential_writing() {
         })
         .collect();
     println!("toshiba: normal {normal:.2} MB/s, then in phases of 4 s {phases:.2?}");
-    assert!((4.0..5.0).contains(&normal));
+    // Table 3.1: 4.54 MB/s at 2 MB; 1.8 ms a command are more at 32 KB.
+    assert!((3.5..5.0).contains(&normal));
     assert!((0.2..0.4).contains(&phases[0]), "paper: about 30 %");
     let recovered = phases.iter().position(|p| *p > 0.9).unwrap() * 4;
     assert!((20..=44).contains(&recovered), "paper: about 30 s, ours {recovered} s");

@@ -1,6 +1,7 @@
 //! The command line as typed. Nothing is opened or decided here: see
 //! [`crate::target`] and the commands for what becomes of it.
 
+pub mod compare;
 pub mod extra;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -26,6 +27,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure a device: the four baselines and the nine micro-benchmarks
     Run(RunArgs),
+    /// Find the state, lengths, pause and plan of a benchmark, and stop there
+    Calibrate(RunArgs),
     /// Run one IO pattern and print its statistics
     Pattern(PatternArgs),
     /// Show what a run would do: runs, bytes, time; nothing is written
@@ -38,7 +41,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Print what the results of a folder boil down to
     Profile(ProfileArgs),
-    /// Write results as CSV, JSON or Parquet
+    /// Print and draw results side by side, and fail by a rule
+    Compare(compare::CompareArgs),
+    /// Write results as CSV, JSON or Parquet, or as figures for a paper
     Export(ExportArgs),
     /// Simulated devices: list them, explain one, or attach one as a block device
     Sim(SimArgs),
@@ -76,12 +81,24 @@ pub struct RunArgs {
     /// where it is needed [default for quick: 90s]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
+    /// Execute this plan as it stands: the JSON that uflip plan --json prints,
+    /// edited or not
+    #[arg(
+        long = "plan",
+        value_name = "FILE",
+        conflicts_with_all = ["preset", "method", "only", "baselines", "values", "state", "io_size", "repeats", "pause_between", "seed", "resume"]
+    )]
+    pub plan_file: Option<PathBuf>,
     /// Go on with the interrupted benchmark in DIR
     #[arg(long, requires = "output")]
     pub resume: bool,
     /// Leave the scratch file in place afterwards
     #[arg(long)]
     pub keep_scratch: bool,
+    /// Show the runs live on the whole terminal: the plan, the run in progress,
+    /// its trace and histogram
+    #[arg(long)]
+    pub live: bool,
     /// Print the result as JSON instead of curves
     #[arg(long)]
     pub json: bool,
@@ -96,6 +113,10 @@ pub struct PlanOptionArgs {
     /// [default: quick; standard on a simulated device]
     #[arg(long, value_enum)]
     pub preset: Option<PresetArg>,
+    /// Where the lengths of runs, the pause between them and the plan come
+    /// from: auto finds them on the device, fixed takes the preset's
+    #[arg(long, value_enum, default_value_t = MethodArg::Auto)]
+    pub method: MethodArg,
     /// Only these micro-benchmarks, separated by commas: granularity,
     /// alignment, locality, partitioning, order, parallelism, mix, pause, bursts
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -107,8 +128,8 @@ pub struct PlanOptionArgs {
     /// granularity=4K,64K,1M (may be given several times)
     #[arg(long, value_name = "NAME=V,V")]
     pub values: Vec<String>,
-    /// The state the device is brought into first [default: as it is; random
-    /// for full and on a simulated device]
+    /// The state the device is brought into first [default: as it is; complete
+    /// for full and on a simulated device, random there by the fixed method]
     #[arg(long, value_enum)]
     pub state: Option<StateArg>,
     /// IOSize of everything but granularity
@@ -117,7 +138,7 @@ pub struct PlanOptionArgs {
     /// How often each experiment is repeated
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
-    /// Idle time between runs
+    /// Idle time between runs [default: found by the automatic method]
     #[arg(long, value_name = "TIME")]
     pub pause_between: Option<Nanos>,
     /// The seed of all random choices; drawn and printed where none is given
@@ -139,11 +160,22 @@ pub enum PresetArg {
     Full,
 }
 
+/// `--method`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MethodArg {
+    /// Found on the device
+    Auto,
+    /// The preset's, which are the paper's
+    Fixed,
+}
+
 /// `--state`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StateArg {
     /// Random IOs of random size over the whole device
     Random,
+    /// As random, but every sector is written once
+    Complete,
     /// The whole device in order
     Sequential,
     /// As it is
@@ -154,6 +186,7 @@ impl From<StateArg> for uflip_measure::State {
     fn from(state: StateArg) -> uflip_measure::State {
         match state {
             StateArg::Random => uflip_measure::State::Random,
+            StateArg::Complete => uflip_measure::State::Complete,
             StateArg::Sequential => uflip_measure::State::Sequential,
             StateArg::None => uflip_measure::State::None,
         }
@@ -374,8 +407,17 @@ pub struct ReportArgs {
 /// `uflip export`
 #[derive(Args, Debug)]
 pub struct ExportArgs {
-    /// The folder with the results
-    pub dir: PathBuf,
+    /// The folder with the results; for --figures several, and sim:NAME to
+    /// measure a simulated device on the spot
+    #[arg(required = true, value_name = "DIR")]
+    pub dirs: Vec<String>,
+    /// Write charts as SVG and PNG with their data as CSV into this folder:
+    /// one for each micro-benchmark, the papers' figures 3 to 8 and Table 3
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["what", "run", "format", "output"])]
+    pub figures: Option<PathBuf>,
+    /// The seed of devices that are measured on the spot
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
     /// What to write
     #[arg(long, value_enum, default_value_t = WhatArg::Runs)]
     pub what: WhatArg,
@@ -444,6 +486,9 @@ pub enum SimCommand {
     },
     /// Measure the catalogue and print the papers' tables beside the results
     Verify(VerifyArgs),
+    /// Measure random devices whose truth is known and print how often the
+    /// automatic method is right
+    Proof(extra::ProofArgs),
     /// Serve a device in wall-clock time as a real block device, until Ctrl-C
     Attach(AttachArgs),
     /// List what is attached, and how late each device answered
@@ -455,7 +500,7 @@ pub enum SimCommand {
 /// `uflip sim verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// Only these devices of Table 3
+    /// Only these devices
     pub devices: Vec<String>,
     /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -1,5 +1,6 @@
 //! The commands, one file each, and the little they share.
 
+pub mod compare;
 pub mod devices;
 pub mod export;
 pub mod job;
@@ -8,6 +9,7 @@ pub mod pattern;
 pub mod plan;
 pub mod predict;
 pub mod profile;
+pub mod proof;
 pub mod report;
 pub mod run;
 pub mod show;

@@ -13,13 +13,13 @@ pub fn listen() -> anyhow::Result<()> {
     listen_with("ending after the run in progress; interrupt again to give that run up")
 }
 
-/// The same, with what is said at the first of them.
+/// The same, with what is said at the first of them; nothing where it is empty.
 ///
 /// # Errors
 /// Where the system does not let a handler be set.
 pub fn listen_with(first: &'static str) -> anyhow::Result<()> {
     ctrlc::set_handler(move || {
-        if STOP.ask() == 1 {
+        if STOP.ask() == 1 && !first.is_empty() {
             eprintln!("\n{first}");
         }
     })?;

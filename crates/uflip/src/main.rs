@@ -8,7 +8,10 @@ mod args;
 mod attach;
 mod command;
 mod describe;
+mod interference;
 mod interrupt;
+mod lab;
+mod live;
 mod progress;
 mod reference;
 mod target;
@@ -42,12 +45,14 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Run(args) => command::run::run(args),
+        Command::Calibrate(args) => command::run::calibrate(args),
         Command::Pattern(args) => command::pattern::pattern(args),
         Command::Plan(args) => command::plan::plan(args),
         Command::Devices(args) => command::devices::devices(args),
         Command::Show(args) => command::show::show(args),
         Command::Report(args) => command::report::report(args),
         Command::Profile(args) => command::profile::profile(args),
+        Command::Compare(args) => command::compare::compare(args),
         Command::Export(args) => command::export::export(args),
         Command::Sim(args) => command::sim::sim(args.command),
         Command::Job(args) => command::job::job(args),

@@ -1,9 +1,12 @@
 //! What a person sees while the benchmark runs: a line with a bar for each
 //! micro-benchmark on a terminal, one plain line per finished micro-benchmark
-//! elsewhere. Drawn between runs only, never while one is measured.
+//! elsewhere. Drawn between runs only, never while one is measured; but where
+//! the live page was asked for, that takes its place ([`crate::live`]).
 
+use crate::live::Live;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uflip_device::Nanos;
 use uflip_measure::run::{RunSpec, RunStats};
@@ -27,6 +30,7 @@ pub struct Display {
     measured: u64,
     total: u64,
     budget: Option<Duration>,
+    live: Option<Arc<Live>>,
 }
 
 /// The name under which a run is counted.
@@ -37,7 +41,11 @@ fn group_of(spec: &RunSpec) -> &str {
 impl Display {
     /// For these runs, in order.
     pub fn new<'a>(runs: impl Iterator<Item = &'a RunSpec>, budget: Option<Nanos>) -> Display {
-        let terminal = std::io::stderr().is_terminal();
+        Display::on(std::io::stderr().is_terminal(), runs, budget)
+    }
+
+    /// With bars on a terminal, or without.
+    fn on<'a>(terminal: bool, runs: impl Iterator<Item = &'a RunSpec>, budget: Option<Nanos>) -> Display {
         let target =
             if terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
         let bars = MultiProgress::with_draw_target(target);
@@ -65,11 +73,26 @@ impl Display {
         groups.iter().for_each(|g| g.bar.set_length(g.runs));
         let total = groups.iter().map(|g| g.runs).sum();
         let budget = budget.map(Duration::from);
-        Display { groups, terminal, bars, began: Instant::now(), measured: 0, total, budget }
+        Display { groups, terminal, bars, began: Instant::now(), measured: 0, total, budget, live: None }
+    }
+
+    /// On the live page, which may show more than these runs.
+    pub fn on_page<'a>(
+        runs: impl Iterator<Item = &'a RunSpec>,
+        budget: Option<Nanos>,
+        page: &Arc<Live>,
+    ) -> Display {
+        let mut display = Display::on(false, runs, budget);
+        page.expect(display.groups.iter().map(|g| (g.name.as_str(), g.runs)));
+        display.live = Some(page.clone());
+        display
     }
 
     /// A run begins.
     pub fn started(&mut self, spec: &RunSpec) {
+        if let Some(live) = &self.live {
+            return live.started(group_of(spec), what(spec), spec);
+        }
         let left = self.time_left();
         for group in self.groups.iter().filter(|g| self.terminal && !g.bar.is_finished()) {
             let mean = group.mean.map(|m| format!("  last mean {m}")).unwrap_or_default();
@@ -80,6 +103,12 @@ impl Display {
 
     /// A run that took `elapsed` is stored.
     pub fn finished(&mut self, spec: &RunSpec, stats: &RunStats, elapsed: Nanos) {
+        if let Some(live) = &self.live {
+            return live.finished(group_of(spec), &what(spec), stats);
+        }
+        if self.total == 0 {
+            return;
+        }
         self.measured += 1;
         let left = self.time_left();
         let Some(group) = self.groups.iter_mut().find(|g| g.name == group_of(spec)) else { return };
@@ -105,7 +134,9 @@ impl Display {
 
     /// Something other than a run takes time.
     pub fn note(&self, text: &str) {
-        if self.terminal {
+        if let Some(live) = &self.live {
+            live.note(text);
+        } else if self.terminal {
             // A failed draw of a progress line loses nothing that is measured.
             let _ = self.bars.println(text);
         } else {

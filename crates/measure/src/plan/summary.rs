@@ -115,7 +115,7 @@ impl Plan {
         let capacity = self.geometry.capacity.0 as f64;
         let ms = |step: &Step| match step {
             Step::Reset { state: State::None } => 0.0,
-            Step::Reset { state: State::Random } => {
+            Step::Reset { state: State::Random | State::Complete } => {
                 let mean_size = FLASH_BLOCK.0 as f64 / 2.0;
                 capacity / mean_size * io_ms(Baseline::Rw, mean_size)
             }

@@ -27,7 +27,7 @@ use uflip_measure::pattern::{Baseline, Pattern};
 use uflip_measure::run::Purpose;
 
 /// Where the records of a run come from.
-pub(super) type Records<'a> = dyn Fn(&RunRow) -> Result<Vec<IoRecord>, StoreError> + Sync + 'a;
+pub type Records<'a> = dyn Fn(&RunRow) -> Result<Vec<IoRecord>, StoreError> + Sync + 'a;
 
 /// Repeats that differ by no more than this are alike.
 /// Source: paper 001, section 4.3: "within 5 %".
@@ -55,6 +55,8 @@ pub(super) struct BaselineFacts {
     /// The same for the period.
     pub(super) period: Option<f64>,
     pub(super) spread: Option<Spread>,
+    /// In the order of [`super::levels::PERCENTILES`].
+    pub(super) percentiles: Vec<Level>,
 }
 
 /// One repeat of a baseline.
@@ -192,6 +194,7 @@ fn baseline_facts(
         start_up: start_up.map(|s| s.round() as u64),
         period,
         spread: spread(&running, period, SPREAD_LIMIT),
+        percentiles: super::levels::percentiles(&running, &level),
         repeats,
     }))
 }
@@ -281,7 +284,11 @@ struct Summed {
 
 /// Every curve of the store.
 fn curves(contents: &StoreContents, facts: &Facts, records: &Records<'_>) -> Result<Vec<Curve>, StoreError> {
-    let mut rows: Vec<&RunRow> = contents.runs.iter().filter(|r| r.spec.point.is_some()).collect();
+    let mut rows: Vec<&RunRow> = contents
+        .runs
+        .iter()
+        .filter(|r| r.spec.point.is_some() && r.spec.purpose != Purpose::Calibration)
+        .collect();
     // Repeats of one point side by side, so that few are in memory at a time.
     rows.sort_by_key(|r| (key(r), r.spec.repeat, r.spec.id));
     let groups: Vec<&[&RunRow]> = rows.chunk_by(|a, b| key(a) == key(b)).collect();

@@ -66,7 +66,7 @@ function baselineSection() {
   return el("section", { id: "baselines" }, el("h2", {}, "Baselines"),
     el("p", { class: "lead" }, facts.profile ? "Response times of the running phase. The large figures leave out the start-up that the profile found; all others the first IOIgnore IOs." : "Response times of the running phase, that is without the start-up."),
     el("div", { class: "cards" }, names.map(n => baselineCard(view.baselines.filter(b => b.baseline === n)))),
-    el("details", { open: view.baselines.length > names.length && view.baselines.length < 20 }, el("summary", {}, "All figures"),
+    el("details", { open: false }, el("summary", {}, "All figures"),
       el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "figures of the baselines" }, el("table", { class: "baselines" }, el("caption", {}, `Response time in ${unit}`),
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "baseline"), columns.map(([n]) => el("th", { scope: "col" }, n)), el("th", { class: "text", scope: "col" }, "pattern"))),
         el("tbody", {}, view.baselines.map(b => el("tr", {}, el("td", {}, sign(b.baseline), ` ${b.baseline}${b.repeat ? ` #${b.repeat + 1}` : ""}`),

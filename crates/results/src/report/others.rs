@@ -55,7 +55,7 @@ pub(crate) fn read(contents: &StoreContents) -> Result<Others, StoreError> {
         .then(|| Fitted { models: model::fit(&curves, block), curves });
     Ok(Others {
         job: file("job.json")?,
-        calibration: file("calibration.json")?,
+        calibration: contents.calibration.clone().unwrap_or(Value::Null),
         logical_block,
         models: fitted,
     })

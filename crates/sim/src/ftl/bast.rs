@@ -16,17 +16,21 @@
 //! NAND flash memory", EMSOFT 2006).
 //!
 //! Going on in another log than the last costs a change of the page map held
-//! in RAM (`timing.log_switch_us`). With `page_wise_log_copy` a full merge
+//! in RAM (`timing.log_switch_us`); a new log has none to be loaded. With `page_wise_log_copy` a full merge
 //! copies the log's pages one at a time, the data block's row by row. With
 //! `restart_merges` a write to page 0 merges a log that is not in order. With
 //! `repay_merges` each new log comes with a merge once all were taken, until
-//! the debt is paid.
+//! the debt is paid. With `random_logs` only so many logs may belong to
+//! superblocks written at random; the others are for streams. With `unit_kib`
+//! the map is kept in larger units, and a write that covers one in part, and is
+//! no stream, has its superblock merged at once, one such merge at a time.
 //!
 //! Superblock `s` and its log lie in bank `s % banks`. A merge costs rows, not
 //! a loop over pages. Memory: 4 bytes a superblock, one bit a page, and 4
 //! bytes a page of each log block.
 
 use super::free::FreeList;
+use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
@@ -49,6 +53,8 @@ struct Log {
     /// Place of each page's newest copy, `NONE` where it is not here.
     place: Vec<u32>,
     last_use: u64,
+    /// Last written by a stream.
+    streamed: bool,
 }
 
 /// Data blocks, logs and where they are.
@@ -58,6 +64,12 @@ pub struct Bast {
     banks: u32,
     batch: usize,
     limit: usize,
+    random_limit: usize,
+    /// Pages of the map's unit.
+    unit_pages: u64,
+    streams: Streams,
+    /// When the one merge after a write in part of a unit has ended.
+    patched_ns: u64,
     permuted_switch: bool,
     page_wise_log_copy: bool,
     restart_merges: bool,
@@ -76,6 +88,7 @@ pub struct Bast {
     log_of: Vec<u16>,
     spare_places: Vec<Vec<u32>>,
     free: FreeList,
+    leveller: Leveller,
     clock: u64,
     counts: MergeCounts,
 }
@@ -101,6 +114,10 @@ impl Bast {
             banks: shape.banks,
             batch: f.merge_batch.unwrap_or(1) as usize,
             limit: f.log_blocks.unwrap_or(4) as usize,
+            random_limit: f.random_logs.map_or(usize::MAX, |n| n as usize),
+            unit_pages: f.unit_kib.map_or(1, |kib| ((kib << 10) / shape.unit_bytes).max(1)),
+            streams: Streams::new(f.log_blocks.unwrap_or(4)),
+            patched_ns: 0,
             permuted_switch: f.permuted_switch.unwrap_or(false),
             page_wise_log_copy: f.page_wise_log_copy.unwrap_or(false),
             restart_merges: f.restart_merges.unwrap_or(false),
@@ -114,6 +131,7 @@ impl Bast {
             log_of: vec![NO_LOG; sbs],
             spare_places: Vec::new(),
             free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
+            leveller: Leveller::new(f.wear_levelling),
             clock: 0,
             counts: MergeCounts::default(),
         }
@@ -144,8 +162,8 @@ impl Bast {
             let physical = self.free.take(bank).expect("a bank has blocks for every log and a merge");
             let place = self.spare_places.pop().unwrap_or_else(|| vec![NONE; self.units_per_sb as usize]);
             self.log_of[logical as usize] = self.logs.len() as u16;
-            let (used, valid, in_order, last_use) = (0, 0, true, 0);
-            self.logs.push(Log { logical, physical, used, valid, in_order, place, last_use });
+            let (used, valid, in_order, last_use, streamed) = (0, 0, true, 0, false);
+            self.logs.push(Log { logical, physical, used, valid, in_order, place, last_use, streamed });
         }
         let i = self.log_of[logical as usize] as usize;
         self.clock += 1;
@@ -164,6 +182,39 @@ impl Bast {
         end
     }
 
+    /// Makes a write at random to `logical` possible: the least recently used
+    /// logs of others that were written at random are merged.
+    fn limit_random(&mut self, nand: &mut Nand, at_ns: u64, logical: u32) -> u64 {
+        let (mut end, mut merged) = (at_ns, 0_usize);
+        if self.random_limit == usize::MAX {
+            return end;
+        }
+        loop {
+            let others = || {
+                let logs = self.logs.iter().enumerate();
+                logs.filter(|(_, log)| !log.streamed && log.logical != logical)
+            };
+            let count = others().count();
+            let Some((i, _)) = others().min_by_key(|(_, log)| log.last_use) else { return end };
+            if count < self.random_limit && merged.is_multiple_of(self.batch) {
+                return end;
+            }
+            end = end.max(self.merge(nand, at_ns, i));
+            merged += 1;
+        }
+    }
+
+    /// Merges superblock `logical` after a write in part of a unit, after the
+    /// merge before it.
+    fn patch(&mut self, nand: &mut Nand, at_ns: u64, logical: u32) -> u64 {
+        let i = self.log_of[logical as usize];
+        if i == NO_LOG {
+            return at_ns;
+        }
+        self.patched_ns = self.merge(nand, at_ns.max(self.patched_ns), usize::from(i));
+        self.patched_ns
+    }
+
     /// Ends log `i` by the cheapest merge there is.
     fn merge(&mut self, nand: &mut Nand, at_ns: u64, i: usize) -> u64 {
         let log = self.logs.swap_remove(i);
@@ -173,7 +224,7 @@ impl Bast {
         self.log_of[log.logical as usize] = NO_LOG;
         let total = self.written.count(log.logical);
         let complete = log.valid == total && log.used == log.valid;
-        if complete && (log.in_order || self.permuted_switch || planted(Bug::SwitchOutOfOrder)) {
+        let end = if complete && (log.in_order || self.permuted_switch || planted(Bug::SwitchOutOfOrder)) {
             self.counts.switch += 1;
             self.replace(nand, at_ns, log)
         } else if log.in_order && !self.has_gaps(&log) {
@@ -182,7 +233,8 @@ impl Bast {
         } else {
             self.counts.full += 1;
             self.full(nand, at_ns, log)
-        }
+        };
+        self.leveller.after_merge(nand, end, &mut self.data, &mut self.free, &mut self.counts)
     }
 
     /// True where pages beyond the log's end were not all written, so that it
@@ -216,6 +268,9 @@ impl Bast {
             return end;
         }
         self.free.give(physical, nand.bank_of(physical), nand.erase_counts[physical as usize]);
+        if planted(Bug::BlockIsFreeAndData) && physical % 16 == 5 {
+            self.data[0] = physical;
+        }
         end
     }
 
@@ -278,15 +333,23 @@ impl Bast {
 
     /// Appends up to `count` pages of one superblock; gives how many and when
     /// they are programmed.
-    fn append(&mut self, nand: &mut Nand, at_ns: u64, logical: u32, index: u32, count: u32) -> (u32, u64) {
+    fn append(
+        &mut self,
+        nand: &mut Nand,
+        at_ns: u64,
+        (logical, index, count): (u32, u32, u32),
+        streamed: bool,
+    ) -> (u32, u64) {
         let mut at = at_ns;
+        let limited = if streamed { at_ns } else { self.limit_random(nand, at_ns, logical) };
         let old = self.log_of[logical as usize] as usize;
         if self.restart_merges && index == 0 && self.logs.get(old).is_some_and(|log| !log.in_order) {
             at = self.merge(nand, at, old);
         }
         let (i, reclaimed) = self.log_for(nand, at, logical);
         let log = &mut self.logs[i];
-        if std::mem::replace(&mut self.active, log.physical) != log.physical {
+        log.streamed = streamed;
+        if std::mem::replace(&mut self.active, log.physical) != log.physical && log.used > 0 {
             at = nand.switch_log(at, log.physical);
         }
         let take = count.min(self.units_per_sb - log.used);
@@ -309,7 +372,33 @@ impl Bast {
         if full {
             end = self.merge(nand, end, i);
         }
-        (take, end.max(reclaimed))
+        (take, end.max(reclaimed).max(limited))
+    }
+}
+
+/// Where the latest writes ended, so that one that goes on there is known as
+/// part of a stream.
+#[derive(Clone, Debug)]
+struct Streams {
+    /// Most recent last.
+    ends: Vec<u64>,
+}
+
+impl Streams {
+    fn new(most: u32) -> Streams {
+        Streams { ends: vec![u64::MAX; most as usize] }
+    }
+
+    /// Notes a write; true where it goes on after an earlier one, or in the
+    /// page in which that ended.
+    fn follow(&mut self, unit: u64, count: u64) -> bool {
+        let found = self.ends.iter().rposition(|end| *end == unit || *end == unit + 1);
+        let from = found.unwrap_or(0);
+        self.ends[from..].rotate_left(1);
+        if let Some(last) = self.ends.last_mut() {
+            *last = unit + count;
+        }
+        found.is_some()
     }
 }
 
@@ -317,13 +406,22 @@ impl Ftl for Bast {
     fn write(&mut self, nand: &mut Nand, at_ns: u64, unit: u64, count: u64) -> u64 {
         let per_sb = u64::from(self.units_per_sb);
         let (mut at, mut left, mut end) = (unit, count, at_ns);
+        let told_apart = self.random_limit != usize::MAX || self.unit_pages > 1;
+        let streamed = told_apart && self.streams.follow(unit, count);
         while left > 0 {
             let (logical, index) = ((at / per_sb) as u32, (at % per_sb) as u32);
             let take = left.min(per_sb - u64::from(index)) as u32;
-            let (done, programmed) = self.append(nand, at_ns, logical, index, take);
+            let (done, programmed) = self.append(nand, at_ns, (logical, index, take), streamed);
             end = end.max(programmed);
             at += u64::from(done);
             left -= u64::from(done);
+        }
+        let [first, last] = [unit, unit + count - 1];
+        if !streamed && !first.is_multiple_of(self.unit_pages) {
+            end = self.patch(nand, end, (first / per_sb) as u32);
+        }
+        if !streamed && !(last + 1).is_multiple_of(self.unit_pages) {
+            end = self.patch(nand, end, (last / per_sb) as u32);
         }
         end
     }
@@ -379,10 +477,9 @@ impl Ftl for Bast {
     }
 
     fn check(&self, nand: &Nand) -> Result<(), String> {
-        let blocks = self.data.iter().filter(|d| **d != NONE).count() + self.logs.len() + self.free.total();
-        if blocks != nand.physical_sbs() as usize {
-            return Err(format!("{blocks} superblocks in the books, {} in the array", nand.physical_sbs()));
-        }
+        let data = self.data.iter().copied().filter(|sb| *sb != NONE);
+        let logs = self.logs.iter().map(|log| log.physical);
+        super::each_block_once(nand, data.chain(logs).chain(self.free.all()))?;
         for (i, log) in self.logs.iter().enumerate() {
             let here = log.place.iter().filter(|p| **p != NONE).count();
             if here != log.valid as usize || self.log_of[log.logical as usize] as usize != i {

@@ -13,6 +13,7 @@
 //! Memory: 4 bytes a superblock and one bit a page.
 
 use super::free::FreeList;
+use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
 use crate::describe;
@@ -41,6 +42,7 @@ pub struct Block {
     open: Vec<Open>,
     active: u32,
     free: FreeList,
+    leveller: Leveller,
     clock: u64,
     counts: MergeCounts,
 }
@@ -68,6 +70,7 @@ impl Block {
             open: Vec::new(),
             active: NONE,
             free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
+            leveller: Leveller::new(f.wear_levelling),
             clock: 0,
             counts: MergeCounts::default(),
         }
@@ -125,7 +128,11 @@ impl Block {
         if old != NONE {
             end = self.erase(nand, end, old);
         }
-        end
+        self.level(nand, end)
+    }
+
+    fn level(&mut self, nand: &mut Nand, at_ns: u64) -> u64 {
+        self.leveller.after_merge(nand, at_ns, &mut self.data, &mut self.free, &mut self.counts)
     }
 
     /// A write before the replacement block's end: everything, with the new
@@ -148,7 +155,8 @@ impl Block {
         if old != NONE {
             end = self.erase(nand, end, old);
         }
-        self.erase(nand, end, open.physical)
+        end = self.erase(nand, end, open.physical);
+        self.level(nand, end)
     }
 
     /// Books new pages; the caller charges their time.
@@ -262,10 +270,9 @@ impl Ftl for Block {
     }
 
     fn check(&self, nand: &Nand) -> Result<(), String> {
-        let blocks = self.data.iter().filter(|d| **d != NONE).count() + self.open.len() + self.free.total();
-        if blocks != nand.physical_sbs() as usize {
-            return Err(format!("{blocks} superblocks in the books, {} in the array", nand.physical_sbs()));
-        }
+        let data = self.data.iter().copied().filter(|sb| *sb != NONE);
+        let open = self.open.iter().map(|o| o.physical);
+        super::each_block_once(nand, data.chain(open).chain(self.free.all()))?;
         if self.open.len() > self.limit {
             return Err(format!("{} replacement blocks open, {} allowed", self.open.len(), self.limit));
         }

@@ -119,8 +119,9 @@ impl Dftl {
         }
     }
 
-    /// Notes which map pages reclamation outdated and brings one up to date.
-    fn catch_up(&mut self, nand: &mut Nand, at_ns: u64) {
+    /// Notes which map pages reclamation outdated and brings one up to date;
+    /// gives when that is done.
+    fn catch_up(&mut self, nand: &mut Nand, at_ns: u64) -> u64 {
         let mut moved = self.pages.moved.take().unwrap_or_default();
         for unit in moved.drain(..).map(u64::from).filter(|u| *u < self.units) {
             let map_page = unit / self.entries_per_page;
@@ -131,12 +132,12 @@ impl Dftl {
             }
         }
         self.pages.moved = Some(moved);
-        let Some(map_page) = self.behind.pop() else { return };
+        let Some(map_page) = self.behind.pop() else { return at_ns };
         self.is_behind[map_page as usize] = false;
         let read = self.pages.read(nand, at_ns, self.units + map_page, 1);
-        self.pages.write_one(nand, read, self.units + map_page);
         self.counts.map_reads += 1;
         self.counts.map_writes += 1;
+        self.pages.write_one(nand, read, self.units + map_page)
     }
 }
 
@@ -174,8 +175,7 @@ impl Ftl for Dftl {
 
     fn reclaim_idle(&mut self, nand: &mut Nand, at_ns: u64) -> Option<u64> {
         let end = self.pages.reclaim_idle(nand, at_ns)?;
-        self.catch_up(nand, end);
-        Some(end)
+        Some(self.catch_up(nand, end))
     }
 
     fn locate(&self, unit: u64) -> Option<u64> {

@@ -14,16 +14,23 @@
 //! before its sequential log is full, is rewritten rather than streamed: its
 //! first page goes to the shared log too.
 //!
+//! With `log_superblocks` only so many superblocks have a log of either kind; the
+//! least recently written is merged for a new one (Park et al., "A
+//! reconfigurable FTL architecture for NAND flash-based applications", ACM TECS
+//! 7(4), 2008: N log blocks for K data blocks).
+//!
 //! A merge costs rows; only the log's own pages are looked up one by one.
 //! Memory: 4 bytes a superblock, one bit a page, some 40 bytes a page of log.
 
 use super::free::FreeList;
+use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
 use crate::describe;
 use crate::nand::{Nand, Shape};
 use crate::planted::{Bug, planted};
+use std::collections::hash_map::Entry;
 
 const NONE: u32 = u32::MAX;
 
@@ -53,6 +60,10 @@ pub struct Fast {
     banks: u32,
     half_units: usize,
     sequential_limit: usize,
+    log_superblocks: usize,
+    /// Superblocks with pages in a log, most recently written last; kept only
+    /// where `log_superblocks` limits them.
+    in_log: Vec<u32>,
     data: Vec<u32>,
     written: Written,
     halves: [Half; 2],
@@ -64,6 +75,7 @@ pub struct Fast {
     pool: Vec<Vec<u32>>,
     sequential: Vec<Sequential>,
     free: FreeList,
+    leveller: Leveller,
     next_bank: u32,
     /// The sequential log whose page map is in RAM.
     active: u32,
@@ -98,15 +110,21 @@ impl Fast {
             banks: shape.banks,
             half_units: half_units(shape, f) as usize,
             sequential_limit: f.sequential_logs.unwrap_or(1) as usize,
+            log_superblocks: f.log_superblocks.map_or(usize::MAX, |n| n as usize),
+            in_log: Vec::new(),
             data: vec![NONE; shape.logical_sbs as usize],
             written: Written::new(shape.units_per_sb, shape.logical_sbs),
             halves: [Half::default(), Half::default()],
             filling: 0,
-            place: NumberMap::default(),
+            place: NumberMap::with_capacity_and_hasher(
+                (2 * half_units(shape, f)).min(1 << 20) as usize,
+                Default::default(),
+            ),
             places_of: NumberMap::default(),
             pool: Vec::new(),
             sequential: Vec::new(),
             free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
+            leveller: Leveller::new(f.wear_levelling),
             next_bank: 0,
             active: NONE,
             clock: 0,
@@ -148,12 +166,16 @@ impl Fast {
 
     /// The log's copies of a superblock's units count no more.
     fn drop_from_log(&mut self, logical: u32) {
+        self.in_log.retain(|l| *l != logical);
         let Some(mut places) = self.places_of.remove(&logical) else { return };
         for place in places.drain(..) {
             let half = &self.halves[usize::from(place & HALF != 0)];
             let Some(unit) = half.units.get((place & !HALF) as usize).copied() else { continue };
-            if unit / self.units_per_sb == logical && self.place.get(&unit) == Some(&place) {
-                self.place.remove(&unit);
+            if unit / self.units_per_sb == logical
+                && let Entry::Occupied(newest) = self.place.entry(unit)
+                && *newest.get() == place
+            {
+                newest.remove();
             }
         }
         self.pool.push(places);
@@ -189,7 +211,12 @@ impl Fast {
             let log = self.sequential.swap_remove(i);
             end = self.erase(nand, end, log.physical);
         }
-        nand.update_map(end, target)
+        end = nand.update_map(end, target);
+        self.level(nand, end)
+    }
+
+    fn level(&mut self, nand: &mut Nand, at_ns: u64) -> u64 {
+        self.leveller.after_merge(nand, at_ns, &mut self.data, &mut self.free, &mut self.counts)
     }
 
     /// A sequential log takes its data block's place, completed where needed.
@@ -212,11 +239,13 @@ impl Fast {
             end = nand.copy_rows(end, log.physical, u64::from(if none { left } else { rest }));
         }
         self.sequential.swap_remove(i);
+        self.in_log.retain(|l| *l != log.logical);
         let old = std::mem::replace(&mut self.data[log.logical as usize], log.physical);
         if old != NONE {
             end = self.erase(nand, end, old);
         }
-        nand.update_map(end, log.physical)
+        end = nand.update_map(end, log.physical);
+        self.level(nand, end)
     }
 
     /// True where the shared log has newer copies of the sequential log's pages.
@@ -227,6 +256,16 @@ impl Fast {
             let unit = half.units.get((place & !HALF) as usize).copied().unwrap_or(NONE);
             let here = unit / self.units_per_sb == log.logical && unit % self.units_per_sb < log.used;
             here && self.place.get(&unit) == Some(place)
+        })
+    }
+
+    /// True where the shared log has the newest copy of a page of the superblock.
+    fn is_in_log(&self, logical: u32) -> bool {
+        let Some(places) = self.places_of.get(&logical) else { return false };
+        places.iter().any(|place| {
+            let half = &self.halves[usize::from(place & HALF != 0)];
+            let unit = half.units.get((place & !HALF) as usize).copied().unwrap_or(NONE);
+            unit / self.units_per_sb == logical && self.place.get(&unit) == Some(place)
         })
     }
 
@@ -272,7 +311,7 @@ impl Fast {
     }
 
     fn begins_stream(&self, logical: u32, index: u32) -> bool {
-        index == 0 && self.sequential_limit > 0 && !self.places_of.contains_key(&logical)
+        index == 0 && self.sequential_limit > 0 && !self.is_in_log(logical)
     }
 
     fn open_sequential(&mut self, logical: u32) -> usize {
@@ -322,6 +361,28 @@ impl Fast {
         at
     }
 
+    /// Makes room for `logical` among the superblocks that have a log.
+    fn admit(&mut self, nand: &mut Nand, at_ns: u64, logical: u32) -> u64 {
+        if self.log_superblocks == usize::MAX {
+            return at_ns;
+        }
+        let mut at = at_ns;
+        if let Some(i) = self.in_log.iter().position(|l| *l == logical) {
+            self.in_log.remove(i);
+        } else if self.in_log.len() >= self.log_superblocks {
+            let oldest = self.in_log.remove(0);
+            if self.is_in_log(oldest) {
+                at = self.full_merge(nand, at, oldest);
+            } else if let Some(i) = self.sequential.iter().position(|s| s.logical == oldest) {
+                at = self.end_sequential(nand, at, i);
+            } else {
+                self.drop_from_log(oldest);
+            }
+        }
+        self.in_log.push(logical);
+        at
+    }
+
     /// Forgets outdated places of a superblock that has many.
     fn prune(&mut self, logical: u32) {
         let Some(places) = self.places_of.get_mut(&logical) else { return };
@@ -356,6 +417,9 @@ impl Fast {
         let in_block = self.units_per_sb - (used as u32 % self.units_per_sb);
         let take = count.min(in_block).min((self.half_units - used) as u32);
         at = self.merge_in_proportion(nand, at, used + take as usize);
+        if self.log_superblocks != usize::MAX && !self.in_log.contains(&logical) {
+            self.in_log.push(logical); // it was merged just now
+        }
         let flag = if self.filling == 1 { HALF } else { 0 };
         self.prune(logical);
         let pool = &mut self.pool;
@@ -370,7 +434,9 @@ impl Fast {
         let (first, block) =
             (used as u32 % self.units_per_sb, half.physical[used / self.units_per_sb as usize]);
         self.note_write(nand, logical, index, take, block, first);
-        (take, nand.program_rows(at, block, u64::from(first), u64::from(take)))
+        // Pages go to the dies in turn, each to the next page of its own block,
+        // so that it does not matter at which die they begin.
+        (take, nand.program_rows(at, block, 0, u64::from(take)))
     }
 }
 
@@ -381,9 +447,10 @@ impl Ftl for Fast {
         while left > 0 {
             let (logical, index) = ((at / per_sb) as u32, (at % per_sb) as u32);
             let take = left.min(per_sb - at % per_sb) as u32;
-            let (done, programmed) = match self.write_sequential(nand, at_ns, logical, index, take) {
+            let ready = self.admit(nand, at_ns, logical);
+            let (done, programmed) = match self.write_sequential(nand, ready, logical, index, take) {
                 Some(end) => (take, end),
-                None => self.write_random(nand, at_ns, logical, index, take),
+                None => self.write_random(nand, ready, logical, index, take),
             };
             end = end.max(programmed);
             at += u64::from(done);
@@ -410,7 +477,11 @@ impl Ftl for Fast {
             }
             let logical = (u / u64::from(self.units_per_sb)) as u32;
             let data = self.data[logical as usize];
-            if self.written.count(logical) == 0 && data != NONE {
+            if self.written.count(logical) > 0 {
+                continue;
+            }
+            self.drop_from_log(logical);
+            if data != NONE {
                 self.data[logical as usize] = NONE;
                 end = end.max(self.erase(nand, at_ns, data));
             }
@@ -428,12 +499,10 @@ impl Ftl for Fast {
     }
 
     fn check(&self, nand: &Nand) -> Result<(), String> {
-        let logs: usize = self.halves.iter().map(|h| h.physical.len()).sum();
-        let data = self.data.iter().filter(|d| **d != NONE).count();
-        let blocks = data + logs + self.sequential.len() + self.free.total();
-        if blocks != nand.physical_sbs() as usize {
-            return Err(format!("{blocks} superblocks in the books, {} in the array", nand.physical_sbs()));
-        }
+        let data = self.data.iter().copied().filter(|sb| *sb != NONE);
+        let logs = self.halves.iter().flat_map(|half| half.physical.iter().copied());
+        let sequential = self.sequential.iter().map(|s| s.physical);
+        super::each_block_once(nand, data.chain(logs).chain(sequential).chain(self.free.all()))?;
         for (h, half) in self.halves.iter().enumerate() {
             for (i, unit) in half.units.iter().enumerate() {
                 let place = i as u32 | if h == 1 { HALF } else { 0 };

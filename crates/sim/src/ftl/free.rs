@@ -61,6 +61,17 @@ impl FreeList {
         sb
     }
 
+    /// Erases of the most worn of `bank`, where they are kept by wear.
+    pub fn most_worn(&self, bank: u32) -> Option<u32> {
+        self.trees[bank as usize].last().map(|(erases, _)| *erases)
+    }
+
+    /// All of them, in no order that matters.
+    pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        let by_wear = self.trees.iter().flatten().map(|(_, sb)| *sb);
+        by_wear.chain(self.queues.iter().flatten().copied())
+    }
+
     /// Free superblocks of `bank`.
     pub fn in_bank(&self, bank: u32) -> usize {
         self.trees[bank as usize].len() + self.queues[bank as usize].len()

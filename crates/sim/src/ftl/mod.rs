@@ -10,6 +10,7 @@ pub mod dftl;
 pub mod fast;
 pub mod free;
 pub mod page;
+pub mod wear;
 pub mod written;
 
 use crate::describe::{self, Description, FtlKind, Timing};
@@ -149,6 +150,23 @@ impl Ftl for AnyFtl {
     fn counts(&self) -> MergeCounts {
         each!(self, ftl => ftl.counts())
     }
+}
+
+/// Makes sure that every superblock of the array is one thing: data, log, open
+/// or free.
+fn each_block_once(nand: &Nand, blocks: impl Iterator<Item = u32>) -> Result<(), String> {
+    let mut seen = vec![false; nand.physical_sbs() as usize];
+    let mut known = 0;
+    for sb in blocks {
+        known += 1;
+        if std::mem::replace(&mut seen[sb as usize], true) {
+            return Err(format!("superblock {sb} is two things at once"));
+        }
+    }
+    if known != seen.len() {
+        return Err(format!("{known} superblocks in the books, {} in the array", seen.len()));
+    }
+    Ok(())
 }
 
 /// Reads units that lie in rows of superblocks: neighbours in one superblock

@@ -1,4 +1,4 @@
-//! The arguments of the commands around job files and cost models.
+//! The arguments of the commands around job files, cost models and proofs.
 
 use super::{ConsentArgs, EngineArgs};
 use clap::Args;
@@ -112,6 +112,20 @@ pub struct PredictArgs {
     /// The device's logical block
     #[arg(long, value_name = "SIZE", default_value = "4M")]
     pub logical_block: Bytes,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip sim proof`
+#[derive(Args, Debug)]
+pub struct ProofArgs {
+    /// How many devices
+    #[arg(short = 'n', long = "devices", value_name = "N", default_value_t = 200)]
+    pub devices: u64,
+    /// The seed they are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

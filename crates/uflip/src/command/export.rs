@@ -1,17 +1,23 @@
 //! `uflip export`: results for other programs.
 
 use crate::args::{ExportArgs, FormatArg, WhatArg};
+use crate::command::compare::subjects;
 use crate::usage;
 use std::io::Write;
-use uflip_results::Store;
+use std::path::Path;
 use uflip_results::export::{self, Format};
+use uflip_results::{Store, figures};
 
 /// Runs the command.
 ///
 /// # Errors
 /// Where the folder holds no results or the output cannot be written.
 pub fn export(args: ExportArgs) -> anyhow::Result<()> {
-    let contents = Store::open(&args.dir)?;
+    if let Some(folder) = &args.figures {
+        return figures(&args.dirs, args.seed, folder);
+    }
+    let [dir] = &args.dirs[..] else { return Err(usage("name one folder; only --figures takes several")) };
+    let contents = Store::open(Path::new(dir))?;
     let format = match (args.format, &args.output) {
         (Some(FormatArg::Csv), _) | (None, None) => Format::Csv,
         (Some(FormatArg::Json), _) => Format::Json,
@@ -32,4 +38,13 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// Charts and tables for papers, into a folder; what was written to standard
+/// output, a line a file, what could not be made to standard error.
+fn figures(dirs: &[String], seed: u64, folder: &Path) -> anyhow::Result<()> {
+    let written = figures::write(&subjects(dirs, seed)?, folder)?;
+    written.left_out.iter().for_each(|why| eprintln!("left out: {why}"));
+    let files = written.files.iter().map(|path| format!("{}\n", path.display()));
+    crate::command::print(&files.collect::<String>())
 }

@@ -2,6 +2,7 @@
 //! that every other measurement uses.
 
 use crate::args::extra::JobArgs;
+use crate::args::{Cli, Command};
 use crate::command::run::{claim_folder, target_name, unix_now};
 use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::{self, STOP};
@@ -9,6 +10,7 @@ use crate::progress::{Display, round_time};
 use crate::target::{self, Access, Opened};
 use crate::usage;
 use anyhow::{Context, bail};
+use clap::Parser;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +19,7 @@ use uflip_device::safety::wear_note;
 use uflip_device::{Bytes, EngineOptions, Geometry, Nanos, measure_overhead};
 use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
 use uflip_measure::{Control, Progress};
-use uflip_results::{Durability, Manifest, Store, job_report};
+use uflip_results::{Durability, Manifest, RunRow, Store, StoreContents, job_report};
 
 /// The part of the manifest that `--resume` and the reports go by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -267,6 +269,60 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
     let finished = finished?;
     store.sync()?;
     Ok(finished.stopped)
+}
+
+/// A finished job on a simulated device.
+pub struct Simulated {
+    /// What was kept.
+    pub contents: StoreContents,
+    /// What was asked for.
+    pub job: Job,
+    /// The same on the target.
+    pub planned: JobPlan,
+}
+
+impl Simulated {
+    /// The measured runs of the line called `name`, in order.
+    pub fn runs<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a job::JobRun, &'a RunRow)> {
+        let of_line = move |run: &&job::JobRun| {
+            run.role == job::Role::Measured && self.job.lines.get(run.line).is_some_and(|l| l.name == name)
+        };
+        let row = |run: &'a job::JobRun| {
+            self.contents.runs.iter().find(|row| row.spec.id == run.id).map(|row| (run, row))
+        };
+        self.planned.runs.iter().filter(of_line).filter_map(row)
+    }
+
+    /// What `uflip job` prints of it.
+    ///
+    /// # Errors
+    /// Where a record file cannot be read.
+    pub fn report(&self) -> anyhow::Result<job_report::JobReport> {
+        Ok(job_report::report(&self.contents, &self.job, &self.planned)?)
+    }
+}
+
+/// The job `text` on `sim:NAME` into `folder`, as `uflip job` does it, without
+/// a word.
+///
+/// # Errors
+/// As [`job`].
+pub fn measure_simulated(name: &str, text: &str, seed: u64, folder: &Path) -> anyhow::Result<Simulated> {
+    let typed = ["uflip", "job", &format!("sim:{name}"), "the text given"];
+    let Command::Job(args) = Cli::try_parse_from(typed)?.command else { bail!("not a job") };
+    let mut session = start(&args, folder, job::parse(text)?, seed)?;
+    let Session { store, job, planned, opened, kept, .. } = &mut session;
+    store.set_durability(Durability::RELAXED);
+    let control = Control { stop: &STOP, budget: None, unix_now };
+    let finished =
+        job::drive(job, planned, &mut *opened.device, store, kept, control, &mut |_: &Progress<'_>| {})?;
+    if finished.stopped {
+        bail!("interrupted");
+    }
+    store.sync()?;
+    let Session { dir, store, job, planned, .. } = session;
+    drop(store);
+    Ok(Simulated { contents: Store::open(&dir)?, job, planned })
 }
 
 /// Says what is about to happen, before it does.

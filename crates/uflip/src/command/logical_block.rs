@@ -2,6 +2,7 @@
 //! sequential ones (paper 002, section 4.1), as a job like any other.
 
 use crate::args::extra::{JobArgs, LogicalBlockArgs};
+use crate::args::{Cli, Command};
 use crate::command::job::{Session, start};
 use crate::command::run::{claim_folder, target_name, unix_now};
 use crate::command::{fresh_seed, print, print_json};
@@ -9,12 +10,15 @@ use crate::interrupt::{self, STOP};
 use crate::target;
 use crate::usage;
 use anyhow::bail;
+use clap::Parser;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 use uflip_device::Bytes;
 use uflip_measure::job::drive::drive_segment;
-use uflip_measure::logical_block::{self, Found, Mean};
+use uflip_measure::logical_block::{self, Found, Mean, Pass};
 use uflip_measure::{Control, Progress};
+use uflip_results::Durability;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -45,7 +49,12 @@ pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
     claim_folder(&dir)?;
     let args = JobArgs::of(name, engine, consent, scratch_size);
     let mut session = start(&args, &dir, job, seed)?;
-    let found = measure(&mut session)?;
+    let found = measure(&mut session, &mut |pass| {
+        eprintln!(
+            "{:>5}: {:.2} MB/s in order, {:.2} MB/s at random",
+            pass.block_bytes, pass.sequential_mb_per_s, pass.random_mb_per_s
+        );
+    })?;
     let largest = found.iter().max_by_key(|f| f.bytes_per_pass);
     let facts = Facts {
         target,
@@ -58,8 +67,24 @@ pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
     if json { print_json(&facts) } else { print(&as_text(&facts)) }
 }
 
+/// The logical block of `sim:NAME` with 1 GiB a pass as the paper did it, into
+/// `folder`, by the paper's rule of the whole numbers.
+///
+/// # Errors
+/// As [`logical_block`].
+pub fn measure_simulated(name: &str, seed: u64, folder: &Path) -> anyhow::Result<Option<Bytes>> {
+    let typed = ["uflip", "logical-block", &format!("sim:{name}")];
+    let Command::LogicalBlock(args) = Cli::try_parse_from(typed)?.command else { bail!("not the procedure") };
+    let job = logical_block::job(&args.bytes, args.largest).map_err(usage)?;
+    let args = JobArgs::of(format!("sim:{name}"), args.engine, args.consent, args.scratch_size);
+    let mut session = start(&args, folder, job, seed)?;
+    session.store.set_durability(Durability::RELAXED);
+    let found = measure(&mut session, &mut |_| {})?;
+    Ok(found.iter().max_by_key(|f| f.bytes_per_pass).and_then(|f| f.by_whole_numbers))
+}
+
 /// Writes size after size until both rules have their answer, for each amount.
-fn measure(session: &mut Session) -> anyhow::Result<Vec<Found>> {
+fn measure(session: &mut Session, tell: &mut dyn FnMut(&Pass)) -> anyhow::Result<Vec<Found>> {
     let Session { store, job, planned, opened, kept, .. } = session;
     let mut means: BTreeMap<u32, Mean> = BTreeMap::new();
     let mut settled = vec![false; job.lines.len()];
@@ -79,10 +104,7 @@ fn measure(session: &mut Session) -> anyhow::Result<Vec<Found>> {
         }
         let found = logical_block::evaluate(job, planned, &means, segment.line);
         if let Some(pass) = found.passes.last() {
-            eprintln!(
-                "{:>5}: {:.2} MB/s in order, {:.2} MB/s at random",
-                pass.block_bytes, pass.sequential_mb_per_s, pass.random_mb_per_s
-            );
+            tell(pass);
         }
         settled[segment.line] = logical_block::is_settled(&found);
     }

@@ -1,46 +1,43 @@
-//! `uflip sim verify`: the papers' tables beside what the measuring code finds
-//! on the simulated catalogue.
+//! `uflip sim verify`: the papers' tables and facts beside what the measuring
+//! code finds on the simulated catalogue.
 //!
-//! Each device goes through `uflip run sim:NAME` exactly as a user would type
-//! it, and its profile is read from the results; nothing here knows a model's
-//! parameters. A cell's error is |ln(ours / paper)|, where any value that would
-//! be printed as the paper prints it counts as no error. "=" (the cost of the
-//! reference) passes within a factor 1.25; "none" (a blank or "No") passes where
-//! ours is none.
+//! Each device goes through the commands that a user would type
+//! (`verify/experiments.rs`), and its figures are read from the results; nothing
+//! here knows a model's parameters. What counts as agreement is in
+//! `verify/judge.rs`; what the papers print, and which cells the models were
+//! fitted to, in `reference/tables.toml`.
 //!
-//! Source: paper 000/001, Table 3.
+//! Source: papers 000/001, Table 3, sections 4 and 5 and figures 3 to 7; paper
+//! 002, section 4.1; paper 004, Table 3.1, section 3.3 and appendix C.
+
+mod experiments;
+mod judge;
+mod standard;
 
 use crate::args::VerifyArgs;
-use crate::command::{print, print_json, run};
+use crate::command::{print, print_json};
 use crate::usage;
 use anyhow::Context;
+use experiments::Experiment;
+use judge::{CLOSE, judge};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use uflip_results::Store;
-use uflip_results::profile::{self, Table3Row};
 
-/// The papers' tables.
-const TABLES: &str = include_str!("../../reference/tables.toml");
+/// What the papers print.
+const PRINTED: &str = include_str!("../../reference/tables.toml");
 
-/// "Within a factor 1.25": the bound for "=" and what the summary counts.
-const CLOSE: f64 = 1.25;
-
-#[derive(Deserialize)]
-struct Tables {
-    table3: BTreeMap<String, PaperRow>,
-}
-
-#[derive(Deserialize)]
-struct PaperRow {
-    fitted: Vec<String>,
-    #[serde(flatten)]
-    cells: BTreeMap<String, String>,
-}
+/// The tables, and what they are called in print.
+const TABLES: [(&str, &str); 5] = [
+    ("table3", "uFLIP, CIDR 2009: Table 3"),
+    ("text", "uFLIP, CIDR 2009: sections 4 and 5, figures 3 to 7"),
+    ("logical_block", "FAST 2009: section 4.1"),
+    ("table31", "Ajwani et al. 2008: Table 3.1, MB/s"),
+    ("recovery", "Ajwani et al. 2008: section 3.3, appendix C"),
+];
 
 /// The columns of Table 3 in its order.
-const COLUMNS: [&str; 12] = [
+const TABLE3_COLUMNS: [&str; 12] = [
     "sr",
     "rr",
     "sw",
@@ -55,6 +52,28 @@ const COLUMNS: [&str; 12] = [
     "large_incr",
 ];
 
+/// Device after device of a table.
+type Table = BTreeMap<String, PaperRow>;
+
+#[derive(Deserialize)]
+struct PaperRow {
+    #[serde(default)]
+    fitted: Vec<String>,
+    #[serde(flatten)]
+    cells: BTreeMap<String, String>,
+}
+
+/// Figures by the name of their cell; what was not found is not there.
+#[derive(Clone, Debug, Default)]
+pub struct Figures(BTreeMap<&'static str, f64>);
+
+impl Figures {
+    /// Notes a figure, where there is one.
+    fn put(&mut self, cell: &'static str, value: Option<f64>) {
+        self.0.extend(value.map(|value| (cell, value)));
+    }
+}
+
 /// Whether a simulated device's parameters were chosen by a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -65,16 +84,18 @@ pub enum Kind {
     Predicted,
 }
 
-/// One cell of the table, the paper's and ours.
+/// One cell of a table, the paper's and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
+    /// The table's key in `reference/tables.toml`.
+    pub table: &'static str,
     /// The device's name in the catalogue.
     pub device: String,
-    /// The column.
-    pub cell: &'static str,
+    /// The column or fact.
+    pub cell: String,
     /// As printed in the paper.
     pub paper: String,
-    /// Ours; null where the profile has none.
+    /// Ours; null where nothing of the kind was found.
     pub ours: Option<f64>,
     /// Fitted or predicted.
     pub kind: Kind,
@@ -85,11 +106,9 @@ pub struct Cell {
     pub close: bool,
 }
 
-/// All cells and their summary.
-#[derive(Debug, Serialize)]
-pub struct Verification {
-    /// Every cell.
-    pub cells: Vec<Cell>,
+/// Cells counted.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
     /// How many there are.
     pub count: usize,
     /// How many are close.
@@ -100,142 +119,181 @@ pub struct Verification {
     pub worst_factor: Option<f64>,
 }
 
+/// All cells and their summaries.
+#[derive(Debug, Serialize)]
+pub struct Verification {
+    /// Every cell.
+    pub cells: Vec<Cell>,
+    /// By table.
+    pub tables: BTreeMap<&'static str, Summary>,
+    /// Of all tables together.
+    pub all: Summary,
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Where a device cannot be measured.
 pub fn verify(args: VerifyArgs) -> anyhow::Result<()> {
-    let tables: Tables = toml::from_str(TABLES).context("the built-in tables")?;
-    let wanted = |name: &String| args.devices.is_empty() || args.devices.contains(name);
-    if let Some(unknown) = args.devices.iter().find(|name| !tables.table3.contains_key(*name)) {
-        let names: Vec<&str> = tables.table3.keys().map(String::as_str).collect();
-        return Err(usage(format!("{unknown} is not in Table 3; type {}", names.join(", "))));
+    let tables = tables()?;
+    let known: BTreeSet<&String> = tables.values().flat_map(BTreeMap::keys).collect();
+    if let Some(unknown) = args.devices.iter().find(|name| !known.contains(name)) {
+        let names: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
+        return Err(usage(format!("no paper has figures of {unknown}; type {}", names.join(", "))));
     }
-    let names: Vec<&String> = tables.table3.keys().filter(|n| wanted(n)).collect();
-    let rows = measure_all(&names, args.seed)?;
-    let cells = names.iter().zip(&rows).flat_map(|(name, row)| compare(name, &tables.table3[*name], row));
-    let verification = summary(cells.collect());
+    let wanted = |name: &String| args.devices.is_empty() || args.devices.contains(name);
+    let names: Vec<&String> = known.into_iter().filter(|name| wanted(name)).collect();
+    let found = measure_all(&names, &tables, args.seed)?;
+    let verification = summed_up(compare(&tables, &found));
     if args.json { print_json(&verification) } else { print(&as_text(&verification)) }
 }
 
-/// Measures the devices, two at a time: one a core of a small machine.
-fn measure_all(names: &[&String], seed: u64) -> anyhow::Result<Vec<Table3Row>> {
-    let next = Mutex::new(names.iter().enumerate());
-    let rows = Mutex::new(Vec::new());
+fn tables() -> anyhow::Result<BTreeMap<String, Table>> {
+    toml::from_str(PRINTED).context("the built-in tables")
+}
+
+/// What has to be measured for the cells that `device` has.
+fn experiments_for(device: &str, tables: &BTreeMap<String, Table>) -> Vec<Experiment> {
+    let row = |table: &str| tables.get(table).and_then(|t| t.get(device));
+    let says = |cell: &str| row("text").is_some_and(|row| row.cells.contains_key(cell));
+    let all = [
+        (Experiment::Standard, row("table3").is_some()),
+        (Experiment::Lingering, says("lingering_reads")),
+        (Experiment::New, says("new_rw_16k_ms")),
+        (Experiment::LogicalBlock, row("logical_block").is_some()),
+        (Experiment::Job, row("table31").is_some() || row("recovery").is_some()),
+    ];
+    all.into_iter().filter(|(_, needed)| *needed).map(|(experiment, _)| experiment).collect()
+}
+
+/// Does the experiments, two at a time: one a core of a small machine.
+fn measure_all(
+    names: &[&String],
+    tables: &BTreeMap<String, Table>,
+    seed: u64,
+) -> anyhow::Result<BTreeMap<String, Figures>> {
+    let of =
+        |name: &&String| experiments_for(name, tables).into_iter().map(|e| ((*name).clone(), e)).collect();
+    let todo: Vec<(String, Experiment)> = names.iter().flat_map(|name| -> Vec<_> { of(name) }).collect();
+    let next = Mutex::new(todo.into_iter());
+    let all = Mutex::new(BTreeMap::<String, Figures>::new());
     let work = || -> anyhow::Result<()> {
         loop {
-            let Some((index, name)) = next.lock().expect("no worker panicked").next() else { return Ok(()) };
-            let row = measure(name, seed).with_context(|| format!("sim:{name}"))?;
-            rows.lock().expect("no worker panicked").push((index, row));
+            let Some((name, experiment)) = next.lock().expect("no worker panicked").next() else {
+                return Ok(());
+            };
+            let found = measure(experiment, &name, seed).with_context(|| format!("sim:{name}"))?;
+            all.lock().expect("no worker panicked").entry(name).or_default().0.extend(found.0);
         }
     };
     std::thread::scope(|scope| {
         let workers = [scope.spawn(work), scope.spawn(work)];
         workers.into_iter().try_for_each(|w| w.join().expect("no worker panicked"))
     })?;
-    let mut rows = rows.into_inner().expect("no worker panicked");
-    rows.sort_by_key(|(index, _)| *index);
-    Ok(rows.into_iter().map(|(_, row)| row).collect())
+    Ok(all.into_inner().expect("no worker panicked"))
 }
 
-fn measure(name: &str, seed: u64) -> anyhow::Result<Table3Row> {
-    let folder = std::env::temp_dir().join(format!("uflip-verify-{}-{name}", std::process::id()));
-    let measured = run::measure_simulated(name, seed, &folder).and_then(|()| row_of(&folder));
+fn measure(experiment: Experiment, name: &str, seed: u64) -> anyhow::Result<Figures> {
+    let own = format!("uflip-verify-{}-{name}-{experiment:?}", std::process::id());
+    let folder = std::env::temp_dir().join(own);
+    let measured = experiments::measure(experiment, name, seed, &folder);
     // Best effort: it is a folder of this process in the temporary folder.
     let _ = std::fs::remove_dir_all(&folder);
     measured
 }
 
-fn row_of(folder: &Path) -> anyhow::Result<Table3Row> {
-    Ok(profile::table3_row(&profile::build(&Store::open(folder)?)?))
-}
-
-fn ours(row: &Table3Row, column: &str) -> Option<f64> {
-    match column {
-        "sr" => row.sr_ms,
-        "rr" => row.rr_ms,
-        "sw" => row.sw_ms,
-        "rw" => row.rw_ms,
-        "pause_rw" => row.pause_rw_ms,
-        "locality_mb" => row.locality_mb,
-        "locality_factor" => row.locality_factor,
-        "partitions" => row.partitions.map(|n| n as f64),
-        "partitions_factor" => row.partitions_factor,
-        "reverse" => row.reverse_factor,
-        "in_place" => row.in_place_factor,
-        _ => row.large_incr_factor,
-    }
-}
-
-fn compare(device: &str, paper: &PaperRow, row: &Table3Row) -> Vec<Cell> {
-    let cell = |column: &&'static str| {
-        let printed = paper.cells.get(*column)?;
-        let (ours, fitted) = (ours(row, column), paper.fitted.iter().any(|f| f == *column));
-        let (error, close) = judge(printed, ours);
-        Some(Cell {
-            device: device.to_string(),
-            cell: column,
-            paper: printed.clone(),
-            ours,
-            kind: if fitted { Kind::Fitted } else { Kind::Predicted },
-            error,
-            close,
-        })
-    };
-    COLUMNS.iter().filter_map(cell).collect()
-}
-
-/// The error of a cell, where it has one, and whether it is close.
-fn judge(printed: &str, ours: Option<f64>) -> (Option<f64>, bool) {
-    match (printed, ours) {
-        ("none", ours) => (None, ours.is_none()),
-        ("=", Some(ours)) => (None, (1.0 / CLOSE..=CLOSE).contains(&ours)),
-        (_, None) => (None, false),
-        (printed, Some(ours)) => {
-            let Ok(paper) = printed.parse::<f64>() else { return (None, false) };
-            let decimals = printed.split_once('.').map_or(0, |(_, d)| d.len() as i32);
-            let half = 0.5 * 10f64.powi(-decimals);
-            let nearest = ours.clamp(paper - half, paper + half);
-            let error = (ours / nearest).ln().abs();
-            (Some(error), error <= CLOSE.ln())
+fn compare(tables: &BTreeMap<String, Table>, found: &BTreeMap<String, Figures>) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (table, _) in TABLES {
+        let rows = tables.get(table).into_iter().flatten();
+        for (device, row, figures) in rows.filter_map(|(d, row)| Some((d, row, found.get(d)?))) {
+            let mut of_row: Vec<Cell> = row
+                .cells
+                .iter()
+                .map(|(cell, printed)| compared(table, device, row, cell, printed, figures))
+                .collect();
+            if table == "table3" {
+                of_row.sort_by_key(|c| TABLE3_COLUMNS.iter().position(|column| *column == c.cell));
+            }
+            cells.append(&mut of_row);
         }
     }
+    cells
 }
 
-fn summary(cells: Vec<Cell>) -> Verification {
-    let errors: Vec<f64> = cells.iter().filter_map(|c| c.error).collect();
+fn compared(
+    table: &'static str,
+    device: &str,
+    row: &PaperRow,
+    cell: &str,
+    printed: &str,
+    figures: &Figures,
+) -> Cell {
+    let ours = figures.0.get(cell).copied();
+    let (error, close) = judge(printed, ours);
+    let fitted = row.fitted.iter().any(|f| f == cell);
+    let kind = if fitted { Kind::Fitted } else { Kind::Predicted };
+    Cell {
+        table,
+        device: device.to_string(),
+        cell: cell.to_string(),
+        paper: printed.to_string(),
+        ours,
+        kind,
+        error,
+        close,
+    }
+}
+
+fn summary<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Summary {
+    let errors: Vec<f64> = cells.clone().filter_map(|c| c.error).collect();
     let mean = (!errors.is_empty()).then(|| (errors.iter().sum::<f64>() / errors.len() as f64).exp());
-    Verification {
-        count: cells.len(),
-        close: cells.iter().filter(|c| c.close).count(),
+    Summary {
+        count: cells.clone().count(),
+        close: cells.filter(|c| c.close).count(),
         geometric_mean_factor: mean,
         worst_factor: errors.iter().copied().reduce(f64::max).map(f64::exp),
-        cells,
     }
+}
+
+fn summed_up(cells: Vec<Cell>) -> Verification {
+    let of = |table| (table, summary(cells.iter().filter(move |c| c.table == table)));
+    let tables = TABLES.iter().map(|(table, _)| of(*table)).filter(|(_, s)| s.count > 0).collect();
+    let all = summary(cells.iter());
+    Verification { cells, tables, all }
 }
 
 fn as_text(v: &Verification) -> String {
-    let mut text = format!(
-        "{:18}{:18}{:>8}{:>10}{:>8}  {}\n",
-        "device", "cell of Table 3", "paper", "ours", "error", "kind"
-    );
-    for c in &v.cells {
-        let ours = c.ours.map_or("none".to_string(), |o| format!("{o:.3}"));
-        let error = c.error.map_or(String::new(), |e| format!("{e:.2}"));
-        let kind = if c.kind == Kind::Fitted { "fitted" } else { "predicted" };
-        let mark = if c.close { "" } else { "  <- not within 1.25" };
-        text += &format!("{:18}{:18}{:>8}{ours:>10}{error:>8}  {kind}{mark}\n", c.device, c.cell, c.paper);
+    let mut text = String::new();
+    for (table, title) in TABLES {
+        let Some(summary) = v.tables.get(table) else { continue };
+        text += &format!(
+            "{title}\n{:34}{:20}{:>8}{:>10}{:>7}  kind\n",
+            "device", "cell", "paper", "ours", "error"
+        );
+        for c in v.cells.iter().filter(|c| c.table == table) {
+            let ours = c.ours.map_or("none".to_string(), |o| format!("{o:.3}"));
+            let error = c.error.map_or(String::new(), |e| format!("{e:.2}"));
+            let kind = if c.kind == Kind::Fitted { "fitted" } else { "predicted" };
+            let mark = if c.close { "" } else { "  <- not within 1.25" };
+            text +=
+                &format!("{:34}{:20}{:>8}{ours:>10}{error:>7}  {kind}{mark}\n", c.device, c.cell, c.paper);
+        }
+        text += &format!("{}\n\n", summary_text(summary));
     }
+    text + &format!("all: {}\n", summary_text(&v.all))
+}
+
+fn summary_text(s: &Summary) -> String {
     let factor = |f: Option<f64>| f.map_or("-".to_string(), |f| format!("{f:.2}"));
-    text += &format!(
-        "\n{} of {} cells within a factor {CLOSE} ({:.0} %); geometric mean of the errors x{}, worst x{}\n",
-        v.close,
-        v.count,
-        100.0 * v.close as f64 / v.count.max(1) as f64,
-        factor(v.geometric_mean_factor),
-        factor(v.worst_factor)
-    );
-    text
+    format!(
+        "{} of {} cells within a factor {CLOSE} ({:.0} %); geometric mean of the errors x{}, worst x{}",
+        s.close,
+        s.count,
+        100.0 * s.close as f64 / s.count.max(1) as f64,
+        factor(s.geometric_mean_factor),
+        factor(s.worst_factor)
+    )
 }
 
 #[cfg(test)]
@@ -243,34 +301,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_printed_rounding_is_no_error() {
-        assert_eq!(judge("0.4", Some(0.36)), (Some(0.0), true));
-        assert_eq!(judge("9", Some(9.49)), (Some(0.0), true));
-        let (error, close) = judge("0.4", Some(0.9));
-        assert!((error.unwrap() - 2f64.ln()).abs() < 1e-12 && !close);
-        assert!(judge("20", Some(25.0)).1 && !judge("20", Some(26.0)).1);
-    }
-
-    #[test]
-    fn words_of_the_table_pass_or_fail() {
-        assert_eq!(judge("none", None), (None, true));
-        assert_eq!(judge("none", Some(1.0)), (None, false));
-        assert_eq!(judge("=", Some(1.2)), (None, true));
-        assert_eq!(judge("=", Some(1.3)), (None, false));
-        assert_eq!(judge("=", None), (None, false));
-        assert_eq!(judge("4", None), (None, false));
-    }
-
-    #[test]
-    fn the_tables_name_devices_of_the_catalogue_and_columns_that_exist() {
-        let tables: Tables = toml::from_str(TABLES).unwrap();
-        assert_eq!(tables.table3.len(), 7);
-        for (name, row) in &tables.table3 {
-            assert!(uflip_sim::catalogue::names().any(|n| n == name), "{name}");
-            assert_eq!(row.cells.len(), COLUMNS.len(), "{name}");
-            for column in row.cells.keys().chain(&row.fitted) {
-                assert!(COLUMNS.contains(&column.as_str()), "{name}: {column}");
+    fn the_tables_name_devices_of_the_catalogue_and_cells_that_exist() {
+        let tables = tables().unwrap();
+        assert_eq!(tables["table3"].len(), 7);
+        for (table, rows) in &tables {
+            assert!(TABLES.iter().any(|(known, _)| known == table), "{table}");
+            for (name, row) in rows {
+                assert!(uflip_sim::catalogue::names().any(|n| n == name), "{name}");
+                assert!(!experiments_for(name, &tables).is_empty(), "{name}");
+                assert!(row.fitted.iter().all(|f| row.cells.contains_key(f)), "{name}: fitted");
+                if table == "table3" {
+                    assert_eq!(row.cells.len(), TABLE3_COLUMNS.len(), "{name}");
+                    assert!(row.cells.keys().all(|c| TABLE3_COLUMNS.contains(&c.as_str())), "{name}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn what_is_missing_or_far_off_is_counted_as_such() {
+        let tables: BTreeMap<String, Table> =
+            toml::from_str("[table3.mtron]\nsr = \"0.4\"\nrr = \"0.5\"\nrw = \"9\"\nfitted = [\"sr\"]\n")
+                .unwrap();
+        let figures = Figures(BTreeMap::from([("sr", 0.42), ("rw", 18.0)]));
+        let v = summed_up(compare(&tables, &BTreeMap::from([("mtron".to_string(), figures)])));
+        let of = |name: &str| v.cells.iter().find(|c| c.cell == name).unwrap();
+        assert!(of("sr").close && of("sr").kind == Kind::Fitted);
+        assert!(!of("rr").close && of("rr").ours.is_none());
+        assert!(!of("rw").close && of("rw").kind == Kind::Predicted);
+        assert_eq!((v.all.count, v.all.close), (3, 1));
+        assert!((v.all.worst_factor.unwrap() - 18.0 / 9.5).abs() < 1e-9);
     }
 }

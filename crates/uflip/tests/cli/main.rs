@@ -1,12 +1,15 @@
 //! The binary as its users meet it. One test program, so that it links once.
 
 mod attach;
+mod auto;
 mod block_trace;
 mod commands;
+mod compare;
 mod faults;
 mod house;
 mod job;
 mod kill;
+mod live;
 mod profile;
 mod streaming;
 mod support;

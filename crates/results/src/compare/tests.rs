@@ -1,0 +1,155 @@
+//! Known answers: the verdicts, their widening, the rules.
+
+use super::rule::{Bound, Dimension, Op, Rule, check};
+use super::*;
+
+fn value(value: f64, low: f64, high: f64) -> Value {
+    Value { value: Some(value), measured: true, interval: Some([low, high]), runs: vec![1], change: None }
+}
+
+fn verdict(from: &Value, to: &Value) -> Verdict {
+    change(from, to, false, 1.0).verdict
+}
+
+#[test]
+fn a_difference_is_marked_where_the_interval_of_the_ratio_excludes_one() {
+    let a = value(100.0, 98.0, 102.0);
+    let change = change(&a, &value(150.0, 147.0, 153.0), false, 1.0);
+    assert_eq!((change.ratio, change.verdict), (Some(1.5), Verdict::Differs));
+    let [low, high] = change.ci95.expect("an interval");
+    assert!((1.45..1.5).contains(&low) && (1.5..1.55).contains(&high), "{low} {high}");
+    assert_eq!(verdict(&a, &value(101.5, 99.5, 103.5)), Verdict::Noise);
+    assert_eq!(verdict(&a, &value(100.0, 98.0, 102.0)), Verdict::Noise);
+    assert_eq!(verdict(&value(100.0, 100.0, 100.0), &value(100.5, 100.5, 100.5)), Verdict::Alike);
+    assert_eq!(verdict(&value(100.0, 100.0, 100.0), &value(102.0, 102.0, 102.0)), Verdict::Differs);
+}
+
+#[test]
+fn many_comparisons_need_more_to_be_marked() {
+    let (a, b) = (value(100.0, 98.0, 102.0), value(104.0, 102.0, 106.0));
+    assert_eq!(change(&a, &b, false, 1.0).verdict, Verdict::Differs);
+    assert_eq!(change(&a, &b, false, 1.8).verdict, Verdict::Noise);
+    // Bonferroni's quantiles from the tables: 1.96, 2.81 and 3.29.
+    for (m, z) in [(1.0, 1.95996), (10.0, 2.80703), (50.0, 3.29053)] {
+        assert!((normal_quantile(1.0 - 0.025 / m) - z).abs() < 5e-4, "{m}");
+    }
+}
+
+#[test]
+fn what_was_not_measured_is_neither_noise_nor_a_difference() {
+    let a = value(100.0, 98.0, 102.0);
+    let none = Value::default();
+    assert_eq!(verdict(&a, &none), Verdict::NotMeasured);
+    assert_eq!(verdict(&none, &none), Verdict::NotMeasured);
+    let no_effect = Value { measured: true, ..Value::default() };
+    assert_eq!(verdict(&no_effect, &no_effect), Verdict::Noise);
+    assert_eq!(verdict(&a, &no_effect), Verdict::NoInterval);
+    let bare = Value { interval: None, ..a.clone() };
+    assert_eq!(verdict(&a, &bare), Verdict::Noise, "the same value");
+    assert_eq!(verdict(&a, &Value { value: Some(200.0), ..bare }), Verdict::NoInterval);
+}
+
+#[test]
+fn stepped_figures_are_marked_where_their_ranges_do_not_meet() {
+    let stepped = |a: &Value, b: &Value| change(a, b, true, 3.0).verdict;
+    let eight = value(8.0, 8.0, 8.0);
+    assert_eq!(stepped(&eight, &value(4.0, 4.0, 4.0)), Verdict::Differs);
+    assert_eq!(stepped(&eight, &value(4.0, 4.0, 8.0)), Verdict::Noise);
+}
+
+#[test]
+fn rules_are_read() {
+    let rule = |text: &str| text.parse::<Rule>();
+    let parsed = rule(" RW >1.2 x").expect("a rule");
+    assert_eq!((parsed.figure.as_str(), parsed.op, parsed.bound), ("RW", Op::Above, Bound::Relative(1.2)));
+    let bound = |text: &str| rule(text).expect("a rule").bound;
+    assert_eq!(bound("RW.p99 >= 5ms"), Bound::Absolute(5e6, Dimension::Time));
+    assert_eq!(bound("locality.area_bytes < 8M"), Bound::Absolute(8_388_608.0, Dimension::Size));
+    assert_eq!(bound("partitions.count<4"), Bound::Absolute(4.0, Dimension::Number));
+    assert_eq!(bound("SW > 10%"), Bound::Relative(1.1));
+    assert_eq!(rule("mix.SR/RW@4:1 <= 2x").expect("a rule").op, Op::AtMost);
+    for (text, says) in [
+        ("RW", "none of > >= < <="),
+        ("> 1.2x", "names no figure"),
+        ("RW >", "has no bound"),
+        ("RW > fast", "'fast'"),
+        ("RW > -1x", "no factor above 0"),
+        ("RW => 1.2x", "'=1.2x'"),
+        ("RW > 1.2y", "'1.2y'"),
+    ] {
+        let error = rule(text).map(|r| r.figure).expect_err(text);
+        let expected = if text == "RW => 1.2x" { "names no figure" } else { says };
+        assert!(error.contains(says) || error.contains(expected), "{text}: {error}");
+        assert!(error.contains("such as 'RW > 1.2x'"), "{text}: {error}");
+    }
+}
+
+fn made(values: Vec<Value>) -> Comparison {
+    let subjects = (0..values.len()).map(|i| SubjectFacts {
+        letter: letter(i),
+        name: format!("dir{i}"),
+        target: "made".into(),
+        runs: 1,
+        soundness: Vec::new(),
+    });
+    let figure = Figure {
+        name: "RW".into(),
+        group: "Response time".into(),
+        title: "RW".into(),
+        unit: Unit::Ns,
+        better: Better::Lower,
+        stepped: false,
+        values,
+    };
+    Comparison {
+        format: FORMAT,
+        subjects: subjects.collect(),
+        circumstances: Vec::new(),
+        figures: vec![figure],
+        curves: Vec::new(),
+        rules: Vec::new(),
+    }
+}
+
+fn outcome(text: &str, values: Vec<Value>) -> rule::Outcome {
+    let mut made = made(values);
+    judge(&mut made.figures[0].values, false, 1.0);
+    let rule: Rule = text.parse().expect("a rule");
+    check(&rule, &made).expect("a figure");
+    rule::apply(&rule, &made)
+}
+
+#[test]
+fn rules_hold_or_fail_by_the_figure() {
+    let pair = || vec![value(1e6, 0.99e6, 1.01e6), value(1.5e6, 1.48e6, 1.52e6)];
+    assert!(outcome("RW > 1.2x", pair()).failed);
+    assert!(!outcome("RW > 1.6x", pair()).failed);
+    assert!(outcome("RW > 1.4ms", pair()).failed && !outcome("RW > 1.6ms", pair()).failed);
+    // An absolute bound is for what is compared, not for the reference.
+    assert!(!outcome("RW < 1.2ms", pair()).failed);
+    assert!(outcome("RW > 0.9ms", vec![pair().remove(0)]).failed, "a single one is looked at itself");
+    let three = vec![pair().remove(0), pair().remove(0), pair().remove(1)];
+    assert!(outcome("RW > 1.2x", three).failed, "any of the others breaks it");
+}
+
+#[test]
+fn what_was_not_measured_breaks_a_rule() {
+    let known = || value(1e6, 0.99e6, 1.01e6);
+    for values in [vec![known(), Value::default()], vec![Value::default(), known()]] {
+        let outcome = outcome("RW > 1.2x", values);
+        assert!(outcome.failed && outcome.statements[0].contains("not measured"), "{outcome:?}");
+    }
+    let absolute = outcome("RW > 5ms", vec![known(), Value::default()]);
+    assert!(absolute.failed && absolute.statements[0].contains("not measured"), "{absolute:?}");
+}
+
+#[test]
+fn rules_that_make_no_sense_are_refused_with_what_to_type() {
+    let of = |text: &str| check(&text.parse().expect("a rule"), &made(vec![value(1.0, 1.0, 1.0); 2]));
+    assert!(of("XW > 1.2x").expect_err("no such figure").contains("there are RW"));
+    assert!(of("RW > 5M").expect_err("a size").contains("a time such as 5ms"));
+    assert!(of("RW > 5").expect_err("a number").contains("a time such as 5ms"));
+    assert_eq!(of("SW > 1.2x"), Ok(()), "a known name that was not measured fails later, loudly");
+    let single = check(&"RW > 1.2x".parse().expect("a rule"), &made(vec![value(1.0, 1.0, 1.0)]));
+    assert!(single.expect_err("one").contains("second folder"));
+}

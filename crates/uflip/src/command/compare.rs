@@ -1,0 +1,125 @@
+//! `uflip compare`: profiles side by side, and a gate for changes.
+
+use crate::args::compare::CompareArgs;
+use crate::command::run::measure_simulated_as;
+use crate::command::{print, print_json};
+use crate::usage;
+use anyhow::{Context, bail};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use uflip_results::compare::rule::{self, Rule};
+use uflip_results::compare::{Subject, compare as compare_subjects, render_page, render_text};
+use uflip_results::terminal::Style;
+use uflip_results::{Store, StoreContents};
+
+/// Runs the command. Exit code 1 where a rule fails, 2 where one makes no sense.
+///
+/// # Errors
+/// Where a folder holds no results, or a rule is broken.
+pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
+    let rules: Vec<Rule> =
+        args.fail_if.iter().map(|text| text.parse().map_err(usage)).collect::<Result<_, _>>()?;
+    let subjects = subjects(&args.subjects, args.seed)?;
+    let made = compare_subjects(&subjects, &rules);
+    for rule in &rules {
+        rule::check(rule, &made).map_err(usage)?;
+    }
+    let page =
+        args.html.or_else(|| (subjects.len() > 1 && !args.json).then(|| PathBuf::from("compare.html")));
+    if let Some(path) = page.filter(|_| !args.no_html) {
+        std::fs::write(&path, render_page(&made))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("the comparison is in {}", path.display());
+    }
+    if args.json {
+        print_json(&made)?;
+    } else {
+        let out = std::io::stdout();
+        let color = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let width = if out.is_terminal() { usize::from(console::Term::stdout().size().1) } else { 80 };
+        print(&render_text(&made, Style { width: width.clamp(80, 140), color, ascii: false }))?;
+    }
+    let failed: Vec<&str> = made.rules.iter().filter(|r| r.failed).map(|r| r.rule.as_str()).collect();
+    if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join("; ")) }
+}
+
+/// Folders read, simulated devices measured, in the order they were named.
+/// What is measured here takes IOSize and micro-benchmarks from the folders.
+///
+/// # Errors
+/// Where one of them is neither.
+pub fn subjects(names: &[String], seed: u64) -> anyhow::Result<Vec<Subject>> {
+    let mut read: Vec<Option<StoreContents>> = Vec::new();
+    for name in names {
+        read.push(if is_simulated(name) { None } else { Some(Store::open(Path::new(name))?) });
+    }
+    let like = like(read.iter().flatten());
+    let mut subjects = Vec::new();
+    for (name, contents) in names.iter().zip(read) {
+        let subject = match contents {
+            Some(contents) => Subject::new(name, contents)?,
+            None => measured(name, seed, &like)?,
+        };
+        if subject.contents.runs.is_empty() {
+            bail!("{name} holds no finished run; go on with it: uflip run -o {name} --resume");
+        }
+        subjects.push(subject);
+    }
+    Ok(subjects)
+}
+
+/// A simulated device, unless there is a folder of that name.
+fn is_simulated(name: &str) -> bool {
+    name.starts_with("sim:") && !Path::new(name).exists()
+}
+
+/// The options that make a measurement comparable with these.
+fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
+    let (mut micros, mut io_size, mut any, mut auto) = (BTreeSet::new(), None, false, true);
+    for contents in folders {
+        any = true;
+        auto &= contents.manifest.options.get("auto").is_some_and(|auto| auto.is_object());
+        micros.extend(
+            contents.runs.iter().filter_map(|r| r.spec.point.as_ref()).map(|p| p.micro_benchmark.clone()),
+        );
+        io_size = io_size.or_else(|| contents.plan.get("io_size").and_then(serde_json::Value::as_u64));
+    }
+    micros.retain(|m| uflip_results::view::MICRO_BENCHMARKS.iter().any(|(known, _)| known == m));
+    let mut options = vec!["--method".into(), if auto { "auto" } else { "fixed" }.into()];
+    if any && !micros.is_empty() {
+        options.extend(["--only".into(), micros.into_iter().collect::<Vec<_>>().join(",").into()]);
+    }
+    if let Some(bytes) = io_size {
+        options.extend(["--io-size".into(), bytes.to_string().into()]);
+    }
+    options
+}
+
+/// Measures `sim:NAME` in virtual time into a folder that is removed again.
+fn measured(name: &str, seed: u64, like: &[OsString]) -> anyhow::Result<Subject> {
+    eprintln!("measuring {name} in virtual time");
+    let folder = Scratch::new()?;
+    measure_simulated_as(name, seed, &folder.0, like)?;
+    Ok(Subject::new(name, Store::open(&folder.0)?)?)
+}
+
+/// A folder for as long as it is needed.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> anyhow::Result<Scratch> {
+        let name = format!("uflip-compare-{}-{}", std::process::id(), crate::command::fresh_seed());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).with_context(|| format!("cannot create the folder {}", path.display()))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays behind is in the system's folder for such files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
