@@ -10,6 +10,7 @@ mod command;
 mod describe;
 mod interrupt;
 mod progress;
+mod replay;
 mod target;
 
 use args::{Cli, Command};

@@ -4,7 +4,7 @@
 
 use crate::args::{Cli, Command, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
-use crate::command::{fresh_seed, profile, report, show};
+use crate::command::{fresh_seed, job, profile, report, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::progress::Display;
@@ -49,6 +49,9 @@ struct Session {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
+    if args.suite.is_some() || (args.resume && job::is_job(args.output.as_deref())) {
+        return job::suite(args);
+    }
     interrupt::listen()?;
     let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
     let finished = measure(&mut session, false);

@@ -9,5 +9,6 @@ mod job;
 mod kill;
 mod profile;
 mod streaming;
+mod suite;
 mod support;
 mod witness;
