@@ -99,6 +99,9 @@ pub struct Profile {
     /// before this field.
     #[serde(default)]
     pub curves: Vec<CurveLevels>,
+    /// Cost models fitted to these runs; see `docs/models.md`.
+    #[serde(default)]
+    pub cost_models: crate::model::Models,
     /// What kind of device this is.
     pub device_class: DeviceClass,
     /// The seven hints of paper 001 on this device.
@@ -163,6 +166,7 @@ fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
         parallelism: effects::parallelism(facts),
         mix: effects::mix(facts),
         curves: curves::curves(facts),
+        cost_models: crate::model::fit(&crate::model::curves(&contents.runs), None),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),

@@ -14,6 +14,7 @@ mod lab;
 mod live;
 mod progress;
 mod reference;
+mod replay;
 mod target;
 
 use args::{Cli, Command};

@@ -15,7 +15,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
 use uflip_device::Bytes;
-use uflip_measure::run::Purpose;
 
 /// Sizes of IOs from which on a model is shown.
 const LEAST_SIZES: usize = 3;
@@ -47,9 +46,8 @@ pub(crate) fn read(contents: &StoreContents) -> Result<Others, StoreError> {
     let file = |name: &str| json(&contents.dir.join(name));
     let logical_block = file("logical-block.json")?;
     let block = logical_block.get("logical_block_bytes").and_then(Value::as_u64).map(Bytes);
-    // Bursts and fills before a measurement are no measurement.
-    let measured = contents.runs.iter().filter(|row| row.spec.purpose != Purpose::Calibration);
-    let curves = model::curves(&measured.cloned().collect::<Vec<_>>());
+    let mut curves = model::curves(&contents.runs);
+    curves.runs.truncate(MOST_EVIDENCE);
     let enough = |c: &Curve| c.len() >= LEAST_SIZES;
     let fitted = (enough(&curves.rr) || enough(&curves.rw))
         .then(|| Fitted { models: model::fit(&curves, block), curves });
@@ -78,6 +76,7 @@ fn json(path: &Path) -> Result<Value, StoreError> {
 /// each figure's evidence only.
 pub(crate) fn lighter(mut profile: Profile) -> Profile {
     profile.curves.clear();
+    profile.cost_models.runs.truncate(MOST_EVIDENCE);
     let short = |runs: &mut Vec<u32>| runs.truncate(MOST_EVIDENCE);
     let g = &mut profile.granularity;
     let maps = [
