@@ -31,9 +31,8 @@ fn made_in(dir: &Path) -> PathBuf {
     path
 }
 
-/// CPU time of the page's thread so far, in seconds.
+/// CPU time of the page's thread since `Performance.enable`, in seconds.
 fn page_seconds(browser: &mut Browser) -> f64 {
-    browser.call("Performance.enable", json!({}));
     let metrics = browser.call("Performance.getMetrics", json!({}));
     let named = |m: &&serde_json::Value| m["name"] == json!("ThreadTime");
     let found = metrics["metrics"].as_array().and_then(|all| all.iter().find(named)?["value"].as_f64());
@@ -182,11 +181,13 @@ fn opens_from_disk_and_is_explored() {
     };
     let dir = tempfile::tempdir().unwrap();
     let path = made_in(dir.path());
+    browser.call("Performance.enable", json!({}));
     let took = browser.open(&path);
     println!("{} bytes opened in {took:?}", path.metadata().unwrap().len());
     // Wall clock says what else the machine does; the page's own time is the page's.
     let cpu = page_seconds(&mut browser);
     println!("{cpu} s of CPU time");
+    assert!(cpu > 0.01, "{cpu} s: the page's time was not measured");
     assert!(cpu < 2.0, "{cpu} s of CPU time until everything is drawn");
     assert_eq!(browser.eval("document.querySelector('h1').textContent"), json!(HOSTILE));
     assert_eq!(browser.eval("typeof window.hacked"), json!("undefined"));
