@@ -15,6 +15,7 @@
 mod calibrated;
 pub mod card;
 mod class;
+mod curves;
 mod effects;
 mod evidence;
 mod figures;
@@ -22,18 +23,20 @@ mod gather;
 mod hints;
 mod knees;
 pub mod levels;
+pub mod nearest;
 mod soundness;
 mod spaces;
 pub mod table3;
 
 use crate::contents::StoreContents;
-use crate::error::StoreError;
+use crate::error::{StoreError, path_error};
 use crate::files::write_whole;
 use crate::records::read_records;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 pub use class::{Class, DeviceClass, FailedAssumption, Indicator};
+pub use curves::{CurveLevels, PointLevel};
 pub use effects::{Effect, EffectPoint};
 pub use evidence::{Evidence, EvidenceMap, Per};
 pub use figures::Granularity;
@@ -95,6 +98,10 @@ pub struct Profile {
     /// Cost models fitted to these runs; see `docs/models.md`.
     #[serde(default)]
     pub cost_models: crate::model::Models,
+    /// What each point of each curve costs, with intervals; none in profiles of
+    /// before this field.
+    #[serde(default)]
+    pub curves: Vec<CurveLevels>,
     /// What kind of device this is.
     pub device_class: DeviceClass,
     /// The seven hints of paper 001 on this device.
@@ -159,6 +166,7 @@ fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
         parallelism: effects::parallelism(facts),
         mix: effects::mix(facts),
         cost_models: crate::model::fit(&crate::model::curves(&contents.runs), None),
+        curves: curves::curves(facts),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),
@@ -186,6 +194,25 @@ pub fn write(dir: &Path, profile: &Profile) -> Result<(), StoreError> {
     let mut bytes = serde_json::to_vec_pretty(profile).map_err(|e| StoreError::Output(e.into()))?;
     bytes.push(b'\n');
     write_whole(&path(dir), &bytes)
+}
+
+/// Reads `profile.json` of the folder `dir`; None where there is none.
+///
+/// # Errors
+/// [`StoreError::Path`] where it cannot be read, [`StoreError::Damaged`] where
+/// it is no profile of this format.
+pub fn read(dir: &Path) -> Result<Option<Profile>, StoreError> {
+    let path = path(dir);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(path_error("cannot read", &path)(error)),
+    };
+    let wrong = |e: serde_json::Error| StoreError::Damaged {
+        path: path.clone(),
+        detail: format!("{e}; make it again with: uflip profile {}", dir.display()),
+    };
+    serde_json::from_slice(&bytes).map(Some).map_err(wrong)
 }
 
 #[cfg(test)]

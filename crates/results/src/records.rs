@@ -393,6 +393,20 @@ pub fn read_row_groups(
     path: &Path,
     mut each: impl FnMut(u32, &[IoRecord]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
+    read_chosen_row_groups(path, |_| true, |_, run, records| each(run, records))
+}
+
+/// [`read_row_groups`] of those row groups only that `wanted` says, by their
+/// numbers from 0; `each` gets the number first. Group n has the rows from
+/// n x [`ROW_GROUP_ROWS`] on.
+///
+/// # Errors
+/// As [`read_row_groups`].
+pub(crate) fn read_chosen_row_groups(
+    path: &Path,
+    wanted: impl Fn(usize) -> bool,
+    mut each: impl FnMut(usize, u32, &[IoRecord]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let file = File::open(path).map_err(path_error("cannot open", path))?;
     let damaged = |e: ParquetError| StoreError::Damaged {
         path: path.to_path_buf(),
@@ -400,9 +414,9 @@ pub fn read_row_groups(
     };
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(damaged)?;
     let mut records = Vec::new();
-    for group in 0..reader.num_row_groups() {
+    for group in (0..reader.num_row_groups()).filter(|group| wanted(*group)) {
         let run = guarded(|| read_row_group(&reader, group, &mut records)).map_err(damaged)?;
-        each(run, &records)?;
+        each(group, run, &records)?;
     }
     Ok(())
 }

@@ -1,21 +1,24 @@
 //! The report as one HTML file that opens offline, from disk, in any current
 //! browser, explorable down to the single IO.
 //!
-//! Method: the file holds the [`View`] as JSON (what the terminal shows, with
-//! the same numbers), a row for each run, and the runs' IOs as compressed
-//! blobs, as many whole as fit into [`SIZE_LIMIT`] and the others summed up so
-//! that no spike is lost ([`embed`]). Everything is drawn by the script in the
-//! file; the page says how each run is embedded.
+//! Method: the file holds the [`View`] (what the terminal shows, with the same
+//! numbers), the profile, what a job or the search for the logical block came
+//! to, a table of the runs, and the runs' IOs as compressed blobs, as many whole
+//! as fit into [`SIZE_LIMIT`] and the others summed up so that no spike is lost
+//! ([`embed`]). Everything is drawn by the script in the file; the page says how
+//! each run is embedded.
 //!
 //! | file | what |
 //! |---|---|
-//! | `embed.rs`, `trace.rs`, `aggregate.rs`, `blob.rs` | the runs' IOs |
-//! | `words.rs` | the sentence under each chart |
+//! | `embed.rs`, `trace.rs`, `aggregate.rs`, `windows.rs`, `blob.rs` | the runs' IOs |
+//! | `table.rs` | the runs |
+//! | `others.rs` | what else is in the folder: job, logical block, calibration, models |
 //! | `page.rs`, `sha256.rs`, `page.html`, `style.css` | the page and its policy |
 //! | `base.js` | elements, numbers with units, colours |
+//! | `profile.js` | the card, hints, findings, nearest devices |
 //! | `charts.js` | the micro-benchmarks |
 //! | `trace.js`, `explorer.js`, `views.js` | reading traces, exploring them, distribution and location |
-//! | `profile.js` | the profile card and hints, where the folder has a `profile.json` |
+//! | `jobs.js` | job, logical block, models |
 //! | `main.js` | what is shown in which order |
 //!
 //! The seam for a server: `trace.js` asks one function, `loadTrace(run)`, for a
@@ -24,22 +27,26 @@
 mod aggregate;
 mod blob;
 mod embed;
+mod others;
 mod page;
 pub(crate) mod sha256;
+mod table;
 mod trace;
-mod words;
+mod windows;
 
 pub use trace::Kind;
 
-use crate::contents::{RunRow, StoreContents};
-use crate::error::{StoreError, path_error};
+use crate::contents::StoreContents;
+use crate::error::StoreError;
 use crate::files::write_whole;
+use crate::profile::nearest::{Known, Nearest, nearest};
+use crate::profile::{self, Profile};
 use crate::view::{self, View};
-use embed::Embedded;
+use others::Others;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
-use uflip_measure::run::{Point, Purpose, RtStats};
+use table::Detail;
 
 /// Bytes that a report takes at most, whatever was measured.
 pub const SIZE_LIMIT: usize = 5_000_000;
@@ -56,130 +63,111 @@ pub struct Report {
     pub embedded: Vec<(Kind, usize)>,
 }
 
-/// What the page shows apart from the runs.
+/// What the page shows.
 #[derive(Serialize)]
 struct Facts<'a> {
     format: u32,
     view: &'a View,
-    /// By the names of `view.sections`.
-    sentences: Vec<Option<String>>,
     /// Warnings about the target and notes about the plan.
     notes: Vec<String>,
     target: &'a Value,
     host: &'a Value,
     overhead: &'a Value,
     options: &'a Value,
-    /// `profile.json` as it is; null where there is none.
-    profile: Value,
+    profile: &'a Option<Profile>,
+    /// Known devices, the nearest first.
+    nearest: Vec<Nearest>,
+    others: &'a Others,
     /// Response times are rounded to this many steps for a factor of e.
     steps: f64,
-}
-
-/// A run as the page knows it.
-#[derive(Serialize)]
-struct Row<'a> {
-    id: u32,
-    purpose: Purpose,
-    baseline: &'a str,
-    point: &'a Option<Point>,
-    repeat: u32,
-    pattern: String,
-    io_ignore: u64,
-    elapsed: u64,
-    time_limit_hit: bool,
-    running: Figures,
-    all: Figures,
-    by_pattern: Vec<Figures>,
-    trace: Option<&'a trace::Trace>,
-    missing: Option<&'a str>,
-}
-
-/// n, min, max, mean, sd, p50, p90, p95, p99, p99.9, p99.99; times in ns.
-#[derive(Serialize)]
-struct Figures(u64, [Option<u64>; 2], [Option<f64>; 2], [Option<u64>; 6]);
-
-impl Figures {
-    fn of(s: &RtStats) -> Figures {
-        let percentiles = [s.p50_ns, s.p90_ns, s.p95_ns, s.p99_ns, s.p999_ns, s.p9999_ns];
-        Figures(s.n, [s.min_ns, s.max_ns], [s.mean_ns, s.sd_ns], percentiles)
-    }
+    /// How many runs there are; the table may have fewer.
+    runs: usize,
+    table: table::Table<'a>,
 }
 
 /// Makes the report of a store.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] where there is a `profile.json` that is no JSON.
+/// [`StoreError::Damaged`] where there is a `profile.json` or another of the
+/// folder's files that is none.
 pub fn render(contents: &StoreContents) -> Result<Report, StoreError> {
-    render_within(contents, SIZE_LIMIT)
+    render_within(contents, &[], SIZE_LIMIT)
 }
 
-/// Makes a report of at most `limit` bytes, as far as what cannot be left out
-/// (the page itself, the view and a row for each run) allows.
+/// Makes a report of at most `limit` bytes, beside these known devices.
 ///
 /// # Errors
 /// As [`render`].
-pub fn render_within(contents: &StoreContents, limit: usize) -> Result<Report, StoreError> {
-    let view = view::build(contents);
-    let facts = page::inert_json(&Facts {
-        format: 1,
-        view: &view,
-        sentences: view.sections.iter().map(words::sentence).collect(),
-        notes: notes(contents),
-        target: &contents.manifest.target,
-        host: &contents.manifest.host,
-        overhead: &contents.manifest.overhead,
-        options: &contents.manifest.options,
-        profile: profile(&contents.dir)?,
-        steps: trace::STEPS,
+pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) -> Result<Report, StoreError> {
+    let profile = profile::read(&contents.dir)?;
+    let view = view::build_with(contents, profile.as_ref());
+    let others = others::read(contents)?;
+    let found = profile.as_ref().map_or_else(Vec::new, |p| nearest(p, known));
+    let profile = profile.map(others::lighter);
+    let patterns: Vec<String> = contents.runs.iter().map(|row| row.spec.pattern.to_string()).collect();
+    let facts = |embedded: &[embed::Embedded], detail, most| {
+        page::inert(&Facts {
+            format: 2,
+            view: &view,
+            notes: notes(contents),
+            target: &contents.manifest.target,
+            host: &contents.manifest.host,
+            overhead: &contents.manifest.overhead,
+            options: &contents.manifest.options,
+            profile: &profile,
+            nearest: found.clone(),
+            others: &others,
+            steps: trace::STEPS,
+            runs: contents.runs.len(),
+            table: table::table(contents, &patterns, embedded, detail, most),
+        })
+    };
+    let page = page::assemble("", &[]).len();
+    let (detail, most, fixed) = fitting(contents.runs.len(), limit.saturating_sub(page), |detail, most| {
+        facts(&[], detail, most).len()
     });
-    let none: Vec<Embedded> = contents.runs.iter().map(|_| Err(String::new())).collect();
-    let fixed = page::assemble(&facts, &rows(contents, &none), &[]).len();
-    let embedded = embed::embed(contents, limit.saturating_sub(fixed + MARGIN));
-    let blobs: Vec<(u32, &str)> = contents
-        .runs
-        .iter()
-        .zip(&embedded)
-        .filter_map(|(row, made)| made.as_ref().ok().map(|trace| (row.spec.id, &trace.blob[..])))
-        .collect();
-    let html = page::assemble(&facts, &rows(contents, &embedded), &blobs);
+    let embedded = embed::embed(contents, most, limit.saturating_sub(page + fixed + MARGIN));
+    let html = page::assemble(&facts(&embedded, detail, most), &blobs(contents, &embedded));
     let of = |kind| embedded.iter().flatten().filter(|trace| trace.kind == kind).count();
     let kinds = [Kind::Whole, Kind::Rounded, Kind::Aggregated, Kind::Coarse, Kind::Sketched];
     Ok(Report { html, embedded: kinds.map(|kind| (kind, of(kind))).into() })
 }
 
-/// Writes the report of a store to `path`, whole or not at all.
+/// How much of how many runs the table tells, and what that takes: everything
+/// of all where it takes at most half of the room, else less.
+fn fitting(runs: usize, room: usize, size: impl Fn(Detail, usize) -> usize) -> (Detail, usize, usize) {
+    for detail in [Detail::Full, Detail::Lean, Detail::Bare] {
+        let fixed = size(detail, runs);
+        if fixed <= room / 2 {
+            return (detail, runs, fixed);
+        }
+    }
+    let mut most = runs;
+    loop {
+        let fixed = size(Detail::Bare, most);
+        if fixed <= room / 10 * 9 || most == 0 {
+            return (Detail::Bare, most, fixed);
+        }
+        most /= 2;
+    }
+}
+
+/// The blobs of the traces that have one, by the runs' numbers.
+fn blobs<'a>(contents: &StoreContents, embedded: &'a [embed::Embedded]) -> Vec<(u32, &'a str)> {
+    let made = contents.runs.iter().zip(embedded);
+    let blob = made.filter_map(|(row, made)| made.as_ref().ok().map(|trace| (row.spec.id, &trace.blob[..])));
+    blob.filter(|(_, blob)| !blob.is_empty()).collect()
+}
+
+/// Writes the report of a store to `path`, whole or not at all, beside these
+/// known devices.
 ///
 /// # Errors
 /// As [`render`], and [`StoreError::Path`] where it cannot be written.
-pub fn write(contents: &StoreContents, path: &Path) -> Result<Report, StoreError> {
-    let report = render(contents)?;
+pub fn write(contents: &StoreContents, known: &[Known], path: &Path) -> Result<Report, StoreError> {
+    let report = render_within(contents, known, SIZE_LIMIT)?;
     write_whole(path, report.html.as_bytes())?;
     Ok(report)
-}
-
-fn rows(contents: &StoreContents, embedded: &[Embedded]) -> String {
-    let rows: Vec<Row<'_>> =
-        contents.runs.iter().zip(embedded).map(|(row, made)| one_row(row, made)).collect();
-    blob::pack(&serde_json::to_vec(&rows).unwrap_or_default())
-}
-
-fn one_row<'a>(row: &'a RunRow, made: &'a Embedded) -> Row<'a> {
-    Row {
-        id: row.spec.id,
-        purpose: row.spec.purpose,
-        baseline: &row.spec.baseline,
-        point: &row.spec.point,
-        repeat: row.spec.repeat,
-        pattern: row.spec.pattern.to_string(),
-        io_ignore: row.spec.io_ignore,
-        elapsed: row.outcome.end.elapsed.0,
-        time_limit_hit: row.outcome.end.time_limit_hit,
-        running: Figures::of(&row.stats.running),
-        all: Figures::of(&row.stats.all),
-        by_pattern: row.stats.by_pattern.iter().map(Figures::of).collect(),
-        trace: made.as_ref().ok(),
-        missing: made.as_ref().err().map(String::as_str),
-    }
 }
 
 /// Warnings about the target and notes about the plan, as sentences.
@@ -187,17 +175,4 @@ fn notes(contents: &StoreContents) -> Vec<String> {
     let lists = [contents.manifest.target.get("warnings"), contents.plan.get("notes")];
     let texts = lists.into_iter().flatten().filter_map(Value::as_array).flatten();
     texts.filter_map(Value::as_str).map(str::to_string).collect()
-}
-
-/// `profile.json` of the folder, if it is there.
-fn profile(dir: &Path) -> Result<Value, StoreError> {
-    let path = dir.join("profile.json");
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Value::Null),
-        Err(error) => return Err(path_error("cannot read", &path)(error)),
-    };
-    let wrong =
-        |e| StoreError::Damaged { path: path.clone(), detail: format!("{e}; make the profile again") };
-    serde_json::from_slice(&bytes).map_err(wrong)
 }

@@ -212,6 +212,11 @@ fn section_text(section: &Section, style: Style, out: &mut String) {
         out.push('\n');
         table(section, &values, measured, style, out);
     }
+    for sentence in &section.sentences {
+        let text =
+            if style.ascii { sentence.replace('×', "x").replace('µ', "u") } else { sentence.clone() };
+        wrap(&text, "  ", style, out, str::to_string);
+    }
     for skipped in &section.skipped {
         wrap(&format!("left out: {skipped}"), "  ", style, out, str::to_string);
     }

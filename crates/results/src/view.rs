@@ -2,12 +2,21 @@
 //!
 //! Method: [`build`] sorts the rows of a store into the four baselines and the
 //! nine micro-benchmarks; a point's mean is the mean of its repeats' means over
-//! their running phases, and its span the smallest and largest of these.
-//! Nothing is measured or read from records here.
+//! their running phases, and its span the smallest and largest of these. Where
+//! the folder has a profile, the level that it found stands for the mean, with
+//! its interval, and what it reads off the curves is added as marks and
+//! sentences (`view/marks.rs`, `view/words.rs`). Nothing is measured or read
+//! from records here.
 //!
 //! Source: paper 000/001, sections 3.2 and 4 (baselines, micro-benchmarks).
 
+mod marks;
+pub(crate) mod words;
+
+pub use marks::{Mark, MarkKind};
+
 use crate::contents::{RunRow, StoreContents};
+use crate::profile::{self, Profile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uflip_measure::run::{Point, Purpose, RtStats};
@@ -81,6 +90,12 @@ pub struct Section {
     pub parameter: String,
     /// A curve for each baseline.
     pub series: Vec<Series>,
+    /// What is seen, in sentences.
+    #[serde(default)]
+    pub sentences: Vec<String>,
+    /// What the profile reads off the curves, to be drawn in.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
     /// Values that were left out, each with its reason.
     pub skipped: Vec<String>,
 }
@@ -107,6 +122,9 @@ pub struct CurvePoint {
     pub min_ns: Option<f64>,
     /// The largest repeat's mean.
     pub max_ns: Option<f64>,
+    /// The 95 % confidence interval of the mean, by the profile.
+    #[serde(default)]
+    pub ci95_ns: Option<[f64; 2]>,
     /// The runs behind it.
     pub runs: Vec<u32>,
 }
@@ -116,7 +134,13 @@ pub struct CurvePoint {
 /// The plan may have an array `skipped` of texts or of objects with
 /// `micro_benchmark`, `label` and `reason`; `target`, `host` and `overhead` of
 /// the manifest may be texts, objects with a text `summary`, or plain objects.
+/// A `profile.json` that is none of this version is left out.
 pub fn build(contents: &StoreContents) -> View {
+    build_with(contents, profile::read(&contents.dir).ok().flatten().as_ref())
+}
+
+/// [`build`] with this profile of the store, or with none.
+pub fn build_with(contents: &StoreContents, profile: Option<&Profile>) -> View {
     let manifest = &contents.manifest;
     let baselines =
         contents.runs.iter().filter(|r| matches!(r.spec.purpose, Purpose::Baseline | Purpose::Single));
@@ -134,7 +158,7 @@ pub fn build(contents: &StoreContents) -> View {
         runs: contents.runs.len(),
         soundness: target_warnings(&manifest.target).chain(soundness(&contents.runs)).collect(),
         baselines,
-        sections: sections(contents),
+        sections: sections(contents, profile),
         files: vec![file("runs", "runs.ndjson"), file("records", "ios/*.parquet"), file("plan", "plan.json")],
     }
 }
@@ -212,7 +236,7 @@ fn run_list(ids: &[u32]) -> String {
     format!("run{plural} {}{rest}", shown.join(", "))
 }
 
-fn sections(contents: &StoreContents) -> Vec<Section> {
+fn sections(contents: &StoreContents, profile: Option<&Profile>) -> Vec<Section> {
     let mut names: Vec<&str> = MICRO_BENCHMARKS.iter().map(|(name, _)| *name).collect();
     for row in contents.runs.iter().filter(|row| row.spec.purpose != Purpose::Calibration) {
         if let Some(point) = &row.spec.point
@@ -221,7 +245,32 @@ fn sections(contents: &StoreContents) -> Vec<Section> {
             names.push(&point.micro_benchmark);
         }
     }
-    names.into_iter().filter_map(|name| section(contents, name)).collect()
+    let mut all: Vec<Section> = names.into_iter().filter_map(|name| section(contents, name)).collect();
+    for section in &mut all {
+        if let Some(profile) = profile {
+            levels(section, profile);
+            section.marks = marks::marks(section, profile);
+            section.sentences.extend(words::of_profile(section, profile));
+        }
+        section.sentences.extend(words::sentence(section));
+    }
+    all
+}
+
+/// Gives each point the level that the profile has for it, which leaves out
+/// the start-up that was found, and its interval.
+fn levels(section: &mut Section, profile: &Profile) {
+    for series in &mut section.series {
+        let same = |c: &&profile::CurveLevels| {
+            c.micro_benchmark == section.micro_benchmark && c.baseline == series.baseline
+        };
+        let Some(levels) = profile.curves.iter().find(same) else { continue };
+        for point in &mut series.points {
+            let level = levels.points.iter().find(|l| l.value == point.value);
+            point.mean_ns = level.map(|l| l.mean_ms * 1e6).or(point.mean_ns);
+            point.ci95_ns = level.and_then(|l| l.ci95).map(|ends| ends.map(|ms| ms * 1e6));
+        }
+    }
 }
 
 fn section(contents: &StoreContents, name: &str) -> Option<Section> {
@@ -251,6 +300,8 @@ fn section(contents: &StoreContents, name: &str) -> Option<Section> {
         title: title.into(),
         parameter: points.first().map(|(_, point)| point.parameter.clone()).unwrap_or_default(),
         series,
+        sentences: Vec::new(),
+        marks: Vec::new(),
         skipped,
     })
 }
@@ -258,7 +309,8 @@ fn section(contents: &StoreContents, name: &str) -> Option<Section> {
 fn add_run(points: &mut Vec<CurvePoint>, row: &RunRow, point: &Point) {
     let at = points.iter().position(|p| p.value == point.value).unwrap_or_else(|| {
         let (value, label) = (point.value, point.label.clone());
-        points.push(CurvePoint { value, label, mean_ns: None, min_ns: None, max_ns: None, runs: Vec::new() });
+        let (mean_ns, min_ns, max_ns, ci95_ns) = (None, None, None, None);
+        points.push(CurvePoint { value, label, mean_ns, min_ns, max_ns, ci95_ns, runs: Vec::new() });
         points.len() - 1
     });
     let point = &mut points[at];

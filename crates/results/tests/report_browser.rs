@@ -9,7 +9,7 @@ mod common;
 mod made;
 
 use cdp::Browser;
-use made::{HOSTILE, baseline, keep, noisy, point, store};
+use made::{HOSTILE, baseline, keep, noisy, point, profiled, store};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn made_in(dir: &Path) -> PathBuf {
     keep(&mut store, &point(5, "mix", "SR/RW", -2, 300), noisy);
     drop(store);
     let path = dir.join("report.html");
-    report::write(&Store::open(dir).unwrap(), &path).unwrap();
+    report::write(&Store::open(dir).unwrap(), &[], &path).unwrap();
     path
 }
 
@@ -49,8 +49,17 @@ const INK: &str = "(() => {
     for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 100 && Math.abs(d[i] - d[i + 2]) > 60) n++;
     return n; })()";
 
+/// Chooses a baseline's run.
+fn choose(browser: &mut Browser, run: u32) {
+    browser.eval(&format!(
+        "(() => {{ const g = document.getElementById('group'), s = document.querySelector('select.run'); \
+         g.value = 'baseline'; g.dispatchEvent(new Event('change')); \
+         s.value = '{run}'; s.dispatchEvent(new Event('change')); }})()"
+    ));
+}
+
 fn spike_is_seen(browser: &mut Browser, run: u32) {
-    browser.eval(&format!("(() => {{ const s = document.querySelector('select.run'); s.value = '{run}'; s.dispatchEvent(new Event('change')); }})()"));
+    choose(browser, run);
     browser.wait_for(&format!("document.getElementById('trace').dataset.run === '{run}'"));
     browser.key("0");
     let ink = browser.eval(INK).as_u64().unwrap();
@@ -114,6 +123,36 @@ fn keyboard_does_the_same(browser: &mut Browser) {
     assert!(reached.iter().any(|r| r.starts_with("SR at 512: mean ")), "{reached:?}");
 }
 
+/// In the run that is summed up, zooming into the spike ends at single IOs.
+fn a_summed_up_spike_is_reached(browser: &mut Browser, n: u64) {
+    browser.eval("document.getElementById('trace').focus()");
+    browser.key("0");
+    assert_eq!(number(browser, "visible"), n as f64);
+    browser.key("m");
+    let tip = "document.querySelector('.tip').textContent";
+    let spike = format!("IO {}: 900 ms\n", grouped(n * 2 / 3));
+    let text = browser.eval(tip);
+    assert!(text.as_str().unwrap().starts_with(&spike), "{text}");
+    for _ in 0..24 {
+        browser.key("+");
+    }
+    assert!((1.0..=3.0).contains(&number(browser, "visible")), "{}", number(browser, "visible"));
+    browser.key(".");
+    let text = browser.eval(tip);
+    assert!(text.as_str().unwrap().starts_with(&format!("IO {}: ", grouped(n * 2 / 3 + 1))), "{text}");
+    browser.key("0");
+}
+
+/// A number as the page groups it: 1,234,567.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let grouped = |(i, c): (usize, char)| {
+        let comma = i > 0 && (digits.len() - i).is_multiple_of(3);
+        comma.then_some(',').into_iter().chain([c])
+    };
+    digits.chars().enumerate().flat_map(grouped).collect()
+}
+
 fn themes_change(browser: &mut Browser) {
     let ground = "getComputedStyle(document.body).backgroundColor";
     let light = browser.eval(ground);
@@ -143,6 +182,7 @@ fn opens_from_disk_and_is_explored() {
     assert_eq!(browser.eval("document.querySelectorAll('img').length"), json!(0));
     assert_eq!(browser.eval("document.querySelectorAll('svg.chart .curve').length >= 2"), json!(true));
     spike_is_seen(&mut browser, 1);
+    a_summed_up_spike_is_reached(&mut browser, 1_200_000);
     spike_is_seen(&mut browser, 0);
     zoom_reaches_single_ios(&mut browser);
     keyboard_does_the_same(&mut browser);
@@ -178,4 +218,161 @@ fn the_policy_keeps_foreign_scripts_from_running() {
         "{:?}",
         browser.complaints()
     );
+}
+
+/// The cells of a row of the page's table, by the row's first cell.
+fn cells(browser: &mut Browser, table: &str, first: &str) -> Vec<String> {
+    let rows = browser.eval(&format!(
+        "[...document.querySelectorAll('{table} tbody tr')].map(tr => [...tr.cells].map(td => td.textContent))"
+    ));
+    let rows: Vec<Vec<String>> = serde_json::from_value(rows).unwrap();
+    let named = |row: &&Vec<String>| row[0].trim() == first;
+    rows.iter().find(named).unwrap_or_else(|| panic!("no {first} in {rows:?}")).clone()
+}
+
+#[test]
+fn the_terminal_and_the_page_show_the_same_numbers() {
+    let Some(mut browser) = Browser::start(1280, 1000) else {
+        eprintln!("skipped: no chromium to open the report in");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = store(dir.path());
+    for (id, (name, factor)) in [("SR", 1), ("RR", 2), ("SW", 3), ("RW", 40)].into_iter().enumerate() {
+        keep(&mut store, &baseline(id as u32, name, 900, 0), move |i| noisy(i) * factor);
+    }
+    for (id, bytes) in [(4, 512), (5, 8192), (6, 32_768)] {
+        keep(&mut store, &point(id, "granularity", "RW", bytes, 900), move |i| {
+            noisy(i) * 3 + bytes as u64 * 50
+        });
+    }
+    drop(store);
+    profiled(dir.path());
+    let path = dir.path().join("report.html");
+    let contents = Store::open(dir.path()).unwrap();
+    report::write(&contents, &[], &path).unwrap();
+    browser.open(&path);
+    let text = uflip_results::terminal::render(&uflip_results::view::build(&contents), 100, false);
+    // Baselines: mean, sd, p50, p99, p99.9, max stand in these columns of each.
+    for name in ["SR", "RR", "SW", "RW"] {
+        let line = text.lines().find(|l| l.starts_with(&format!("  {name} "))).unwrap();
+        let ours: Vec<&str> = line.split_whitespace().collect();
+        let page = cells(&mut browser, "table.baselines", name);
+        let both = |columns: [usize; 6]| columns.map(|c| page[c].replace(',', ""));
+        assert_eq!(
+            ours[2..=8].to_vec().concat().len(),
+            line.replace(' ', "").len() - name.len() - ours[1].len()
+        );
+        assert_eq!(
+            [ours[2], ours[3], ours[5], ours[6], ours[7], ours[8]].map(str::to_string),
+            both([2, 3, 5, 8, 9, 11]),
+            "{line} against {page:?}"
+        );
+    }
+    // The curve's means, in the unit of the table.
+    for label in ["512", "8192", "32768"] {
+        let line = text.lines().rfind(|l| l.split_whitespace().next() == Some(label)).unwrap();
+        let ours = line.split_whitespace().nth(1).unwrap();
+        let page = cells(&mut browser, "#mb-granularity table.points", label);
+        assert!(page[1].replace(',', "").starts_with(&format!("{ours} ")), "{line} against {page:?}");
+    }
+    // The sentences, word for word.
+    let said = browser.eval("[...document.querySelectorAll('#mb-granularity .say')].map(p => p.textContent)");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for sentence in serde_json::from_value::<Vec<String>>(said).unwrap() {
+        assert!(words(&text).contains(&words(&sentence)), "{sentence} is not in {text}");
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Text of everything that a selector finds.
+fn texts(browser: &mut Browser, selector: &str) -> Vec<String> {
+    let found =
+        browser.eval(&format!("[...document.querySelectorAll('{selector}')].map(e => e.textContent)"));
+    serde_json::from_value(found).unwrap()
+}
+
+/// Calibration runs of a pause test: reads, writes, reads that are slow at first.
+fn pause_test(dir: &Path) {
+    let mut made = store(dir);
+    for (id, (baseline, ios)) in [("SR", 300), ("RW", 200), ("SR", 500)].into_iter().enumerate() {
+        let mut run = point(id as u32, "calibration", baseline, id as i64, ios);
+        run.purpose = uflip_measure::run::Purpose::Calibration;
+        run.point.as_mut().unwrap().parameter = "pause_test".into();
+        keep(&mut made, &run, move |i| noisy(i) * if id == 2 && i < 120 { 20 } else { 1 });
+    }
+    let test = json!({"batch": "RW", "runs_before": [0], "run_batch": 1, "runs_after": [2],
+        "found": {"affected_ios": 120, "affected_ns": 60_000_000, "over": true}});
+    let found = json!({"pause": {"tests": [test]}, "baselines": {}});
+    std::fs::write(dir.join("calibration.json"), found.to_string()).unwrap();
+    let speed = |baseline: &str, bytes: u64, mb: f64| {
+        json!({"line": "std", "round": null, "baseline": baseline, "block_bytes": bytes, "shift_bytes": 0, "mb_per_s": mb,
+            "min_mb_per_s": mb, "max_mb_per_s": mb, "runs": [0]})
+    };
+    let speeds: Vec<_> = [512, 4096, 32_768].map(|b| speed("RW", b, b as f64 / 1000.0)).into();
+    let recovery = json!({"run": 1, "block_bytes": 32_768, "burst": "rw(bs=2K)", "window_s": 4.0,
+        "windows_mb_per_s": [1.0, 2.0, 3.0], "median_mb_per_s": 2.0, "steady_mb_per_s": 4.0,
+        "median_over_steady": 0.5, "recovery_s": 4.0, "recovery_to_steady_s": null});
+    let job = json!({"speeds": speeds, "table31_mb_per_s": [1.5, null, 2.5, 0.03, 20.0, 21.0, 9.0, 8.0], "misaligned": [],
+        "recovery": [recovery], "spikes": [{"run": 1, "line": HOSTILE, "count": 3, "first_io": 3000, "period_ios": 2000,
+        "height_ns": 5_000_000, "between_ns": null}], "drift": []});
+    std::fs::write(dir.join("job.json"), job.to_string()).unwrap();
+}
+
+#[test]
+fn pause_tests_and_jobs_are_shown() {
+    let Some(mut browser) = Browser::start(1280, 1000) else {
+        eprintln!("skipped: no chromium to open the report in");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    pause_test(dir.path());
+    let path = dir.path().join("report.html");
+    report::write(&Store::open(dir.path()).unwrap(), &[], &path).unwrap();
+    browser.open(&path);
+    let group = "pause tests and long baselines";
+    browser.eval(&format!(
+        "(() => {{ const g = document.getElementById('group'); g.value = '{group}'; g.dispatchEvent(new Event('change')); }})()"
+    ));
+    browser.wait_for("document.getElementById('trace').dataset.visible === '1000'");
+    assert_eq!(texts(&mut browser, "select.run option"), ["Pause test with RW"]);
+    browser.eval("document.getElementById('trace').focus()");
+    for _ in 0..3 {
+        browser.key("End");
+    }
+    browser.key("m");
+    let tip = browser.eval("document.querySelector('.tip').textContent");
+    // The slowest is one of the reads that the writes linger on.
+    assert!(tip.as_str().unwrap().ends_with("SR after"), "{tip}");
+    let rows = texts(&mut browser, "#job table tr");
+    assert!(rows.iter().any(|r| r == "512 B1.50–2.500.030"), "{rows:?}");
+    assert!(rows.iter().any(|r| r == "2 MB20.021.09.008.00"), "{rows:?}");
+    assert!(rows.iter().any(|r| r.starts_with(HOSTILE) && r.contains("3,0002,000 IOs5.00 ms")), "{rows:?}");
+    let titles = texts(&mut browser, "#job h3");
+    for wanted in ["figure 3.1", "figures C.3, C.4", "figures 3.3, C.1, C.2", "figure 3.2"] {
+        assert!(titles.iter().any(|t| t.contains(wanted)), "no {wanted} in {titles:?}");
+    }
+    assert_eq!(browser.eval("typeof window.hacked"), json!("undefined"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Ten million IOs with one spike; the long form of the above.
+/// `cargo test --release -p uflip-results --test report_browser -- --ignored --nocapture`
+#[test]
+#[ignore = "takes a minute; the short form is opens_from_disk_and_is_explored"]
+fn one_spike_in_ten_million_ios_is_seen_and_reached() {
+    let mut browser = Browser::start(1280, 1000).expect("chromium");
+    let dir = tempfile::tempdir().unwrap();
+    let n = 9_999_999;
+    let mut store = store(dir.path());
+    keep(&mut store, &baseline(0, "RW", n, 0), move |i| if i == n * 2 / 3 { 900_000_000 } else { noisy(i) });
+    drop(store);
+    let path = dir.path().join("report.html");
+    let start = std::time::Instant::now();
+    report::write(&Store::open(dir.path()).unwrap(), &[], &path).unwrap();
+    let (made, opened) = (start.elapsed(), browser.open(&path));
+    println!("made in {made:?}, {} bytes, opened in {opened:?}", path.metadata().unwrap().len());
+    spike_is_seen(&mut browser, 0);
+    a_summed_up_spike_is_reached(&mut browser, n);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }

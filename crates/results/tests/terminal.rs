@@ -25,7 +25,9 @@ fn stats(n: u64, mean: f64) -> RtStats {
 
 fn point(value: i64, label: &str, mean: f64, runs: u32) -> CurvePoint {
     let (min_ns, max_ns) = (Some(mean * 0.97), Some(mean * 1.04));
-    CurvePoint { value, label: label.into(), mean_ns: Some(mean), min_ns, max_ns, runs: (0..runs).collect() }
+    let ci95_ns = Some([mean * 0.99, mean * 1.02]);
+    let (label, mean_ns) = (label.into(), Some(mean));
+    CurvePoint { value, label, mean_ns, min_ns, max_ns, ci95_ns, runs: (0..runs).collect() }
 }
 
 fn curve(baseline: &str, runs: u32, points: &[(i64, &str)], f: impl Fn(i64) -> f64) -> Series {
@@ -39,6 +41,10 @@ fn section(name: &str, title: &str, parameter: &str, series: Vec<Series>) -> Sec
         title: title.into(),
         parameter: parameter.into(),
         series,
+        sentences: vec![format!(
+            "What {name} shows, in words that take more than the eighty columns of a terminal."
+        )],
+        marks: vec![],
         skipped: vec![],
     }
 }

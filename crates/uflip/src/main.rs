@@ -13,6 +13,7 @@ mod interrupt;
 mod lab;
 mod live;
 mod progress;
+mod reference;
 mod replay;
 mod target;
 

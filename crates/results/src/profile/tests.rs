@@ -74,6 +74,11 @@ impl Maker {
     }
 }
 
+/// The profile of a store without runs.
+pub(crate) fn empty() -> Profile {
+    Maker::default().profile()
+}
+
 fn row(id: u32, made: &Made) -> RunRow {
     let point = made.point.map(|(micro, value)| {
         json!({"micro_benchmark": micro, "parameter": "P", "value": value, "label": value.to_string()})

@@ -4,7 +4,7 @@
 //! each). Of every cell and kind of IO the page gets how many IOs there are and
 //! the smallest, middle, mean and largest response time, rounded to 0.05 %.
 //! The slowest IOs of all are kept exactly, with number, submission and
-//! offset. The middle is the median of all IOs of the cell, or of every n-th
+//! offset, and the IOs around some of them (`windows.rs`). The middle is the median of all IOs of the cell, or of every n-th
 //! where the run has more than [`MEDIAN_SAMPLES`].
 //!
 //! Over the offsets of the run the same is done in [`PLACES`] equal ranges,
@@ -12,9 +12,10 @@
 
 use super::blob::Blob;
 use super::trace::{Class, Classes, Kind, Trace, rounded};
+use super::windows::WindowIo;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use uflip_device::IoRecord;
 
 /// How many of the slowest IOs are kept exactly.
@@ -22,7 +23,7 @@ pub(crate) const OUTLIERS: usize = 64;
 /// Steps of 0.05 % to one of 1.6 %.
 const COARSE: i64 = 32;
 /// How many of them where there is room for nothing else.
-const SKETCHED: usize = 8;
+pub(crate) const SKETCHED: usize = 8;
 /// IOs that medians are taken of, at most: 2 bytes of memory each.
 const MEDIAN_SAMPLES: u64 = 8 << 20;
 /// Ranges of offsets.
@@ -40,6 +41,11 @@ pub(crate) struct Outlier {
     pub(crate) submit: u64,
     pub(crate) offset: u64,
     pub(crate) class: i64,
+    /// Its place in the file.
+    #[serde(skip)]
+    pub(crate) row: u64,
+    #[serde(skip)]
+    pub(crate) stream: u16,
 }
 
 /// Response times of one cell.
@@ -50,6 +56,7 @@ struct Cell {
     max: u64,
     sum: u64,
     samples: Vec<u16>,
+    median: u16,
 }
 
 impl Cell {
@@ -60,15 +67,16 @@ impl Cell {
         self.n += 1;
     }
 
-    fn median(&mut self) -> u16 {
-        let middle = self.samples.len() / 2;
-        if self.samples.is_empty() { 0 } else { *self.samples.select_nth_unstable(middle).1 }
+    /// Finds the middle and lets the samples go.
+    fn settle(&mut self) {
+        let mut samples = std::mem::take(&mut self.samples);
+        let middle = samples.len() / 2;
+        self.median = if samples.is_empty() { 0 } else { *samples.select_nth_unstable(middle).1 };
     }
 }
 
 /// Sums up a run whose records come in any interleaving of its streams, those
 /// of one stream in order.
-#[derive(Clone)]
 pub(crate) struct Aggregator {
     cells: usize,
     length: u64,
@@ -80,8 +88,16 @@ pub(crate) struct Aggregator {
     over_time: Vec<Vec<Cell>>,
     starts: Vec<u64>,
     over_space: Vec<Vec<Cell>>,
-    histogram: HashMap<u16, i64>,
+    histogram: Vec<i64>,
     slowest: BinaryHeap<Reverse<Outlier>>,
+    least_slow: u64,
+    places_per_byte: f64,
+}
+
+/// The kind of an IO, streams apart.
+pub(crate) fn known_as(record: &IoRecord) -> Class {
+    let Class(mode, pattern, _, size) = Class::of(record);
+    Class(mode, pattern, 0, size)
 }
 
 impl Aggregator {
@@ -100,8 +116,10 @@ impl Aggregator {
             over_time: Vec::new(),
             starts: vec![u64::MAX; cells],
             over_space: Vec::new(),
-            histogram: HashMap::new(),
+            histogram: vec![0; usize::from(u16::MAX / BUCKET) + 1],
             slowest: BinaryHeap::new(),
+            least_slow: 0,
+            places_per_byte: PLACES as f64 / end_of_space.max(1) as f64,
         }
     }
 
@@ -114,8 +132,7 @@ impl Aggregator {
 
     fn class(&mut self, record: &IoRecord) -> usize {
         // Streams are not told apart here: side by side they would hide the runs' shape.
-        let Class(mode, pattern, _, size) = Class::of(record);
-        let known = Class(mode, pattern, 0, size);
+        let known = known_as(record);
         if self.classes.list.len() < MOST_CLASSES || self.classes.list.contains(&known) {
             let class = self.classes.number(known) as usize;
             if class == self.over_time.len() {
@@ -135,88 +152,133 @@ impl Aggregator {
         }
         let io = self.seen[stream];
         self.seen[stream] += 1;
-        let cell = ((io as u128 * self.cells as u128 / self.length as u128) as usize).min(self.cells - 1);
+        let cell = (io.saturating_mul(self.cells as u64) / self.length) as usize;
+        let cell = cell.min(self.cells - 1);
         self.starts[cell] = self.starts[cell].min(record.submit().0);
         let code = rounded(ns);
         let at = &mut self.over_time[class][cell];
         at.add(ns);
-        if self.n.is_multiple_of(self.every) {
+        if self.every == 1 || self.n.is_multiple_of(self.every) {
             at.samples.push(code);
         }
-        let place = record.offset().0 as u128 * PLACES as u128 / self.end_of_space as u128;
-        self.over_space[class][(place as usize).min(PLACES - 1)].add(ns);
-        *self.histogram.entry(code / BUCKET).or_insert(0) += 1;
+        let place = (record.offset().0 as f64 * self.places_per_byte) as usize;
+        self.over_space[class][place.min(PLACES - 1)].add(ns);
+        self.histogram[usize::from(code / BUCKET)] += 1;
+        if self.slowest.len() < OUTLIERS || ns > self.least_slow {
+            self.keep(record, io, class);
+        }
         self.n += 1;
-        if self.slowest.len() < OUTLIERS || self.slowest.peek().is_some_and(|least| ns > least.0.response) {
-            let (submit, offset) = (record.submit().0, record.offset().0);
-            self.slowest.push(Reverse(Outlier { response: ns, io, submit, offset, class: class as i64 }));
-            if self.slowest.len() > OUTLIERS {
-                self.slowest.pop();
-            }
+    }
+
+    /// Keeps one of the slowest IOs, and forgets the least slow one of too many.
+    fn keep(&mut self, record: &IoRecord, io: u64, class: usize) {
+        self.slowest.push(Reverse(Outlier {
+            response: record.response().0,
+            io,
+            submit: record.submit().0,
+            offset: record.offset().0,
+            class: class as i64,
+            row: self.n,
+            stream: record.stream(),
+        }));
+        if self.slowest.len() > OUTLIERS {
+            self.slowest.pop();
+        }
+        self.least_slow = self.slowest.peek().map_or(0, |least| least.0.response);
+    }
+
+    /// All that was added, settled.
+    pub(crate) fn finish(mut self) -> Summary {
+        let mut outliers: Vec<Outlier> = self.slowest.into_iter().map(|o| o.0).collect();
+        outliers.sort_unstable_by(|a, b| b.cmp(a));
+        let mut time: Vec<Cell> = std::mem::take(&mut self.over_time).into_iter().flatten().collect();
+        time.iter_mut().for_each(Cell::settle);
+        let counts = (0u16..).zip(self.histogram).filter(|(_, n)| *n > 0);
+        Summary {
+            n: self.n,
+            length: self.length,
+            cells: self.cells,
+            end_of_space: self.end_of_space,
+            classes: self.classes.list,
+            time,
+            starts: self.starts,
+            space: self.over_space.into_iter().flatten().collect(),
+            histogram: counts.map(|(bucket, n)| (i64::from(bucket * BUCKET), n)).collect(),
+            outliers,
+        }
+    }
+}
+
+/// A run summed up, from which traces of any fineness are made.
+pub(crate) struct Summary {
+    n: u64,
+    length: u64,
+    cells: usize,
+    end_of_space: u64,
+    classes: Vec<Class>,
+    /// The cells of the first kind of IO, then those of the second, …
+    time: Vec<Cell>,
+    starts: Vec<u64>,
+    space: Vec<Cell>,
+    /// Each bucket's least code and how many response times are in it.
+    histogram: Vec<(i64, i64)>,
+    /// The slowest IOs, the slowest first.
+    pub(crate) outliers: Vec<Outlier>,
+}
+
+impl Summary {
+    fn trace(&self, kind: Kind, outliers: usize, blob: Blob) -> Trace {
+        let (columns, blob) = blob.finish();
+        Trace {
+            kind,
+            n: self.n,
+            length: self.length,
+            classes: self.classes.clone(),
+            columns,
+            cells: None,
+            outliers: self.outliers.iter().take(outliers).copied().collect(),
+            histogram: None,
+            blob,
         }
     }
 
-    /// The slowest IOs, the slowest first.
-    pub(crate) fn outliers(&self) -> Vec<Outlier> {
-        let mut slowest: Vec<Outlier> = self.slowest.iter().map(|o| o.0).collect();
-        slowest.sort_unstable_by(|a, b| b.cmp(a));
-        slowest
+    /// The least that is kept of a run: its histogram and its `outliers` slowest
+    /// IOs.
+    pub(crate) fn sketch(&self, outliers: usize) -> Trace {
+        let trace = self.trace(Kind::Sketched, outliers, Blob::default());
+        Trace { histogram: Some(self.histogram.clone()), blob: String::new(), ..trace }
     }
 
-    /// The least that is kept of a run: its histogram and its slowest IOs.
-    pub(crate) fn sketch(self) -> Trace {
-        let mut outliers = self.outliers();
-        outliers.truncate(SKETCHED);
-        let mut blob = Blob::default();
-        histogram_of(&mut blob, self.histogram);
-        let (columns, blob) = blob.finish();
-        let (n, length, classes) = (self.n, self.length, self.classes.list);
-        Trace { kind: Kind::Sketched, n, length, classes, columns, cells: None, outliers, blob }
+    fn column(&self, of: &dyn Fn(&Cell) -> i64) -> Vec<i64> {
+        self.time.iter().map(of).collect()
     }
 
-    /// As [`Aggregator::finish`] with less: times are rounded to 1.6 %, means and
-    /// places left out.
-    pub(crate) fn coarse(mut self) -> Trace {
-        let mut outliers = self.outliers();
-        outliers.truncate(SKETCHED);
+    /// As [`Summary::aggregated`] with less: times are rounded to 1.6 %, means
+    /// and places left out.
+    pub(crate) fn coarse(&self) -> Trace {
         let mut blob = Blob::default();
-        let mut time: Vec<Cell> = std::mem::take(&mut self.over_time).into_iter().flatten().collect();
-        let medians: Vec<i64> = time.iter_mut().map(|c| i64::from(c.median())).collect();
-        let column = |of: &dyn Fn(&Cell) -> i64| time.iter().map(of).collect::<Vec<i64>>();
-        blob.add_plain("count", &column(&|c| c.n as i64));
+        blob.add_plain("count", &self.column(&|c| c.n as i64));
         let mut add = |name, codes: &[i64]| {
             // The middle of a step stands for all of it.
             let halved: Vec<i64> = codes.iter().map(|c| c + COARSE / 2).collect();
             let least = halved.iter().copied().min().unwrap_or(0);
             blob.add(name, super::blob::Code::Plain, least / COARSE * COARSE, COARSE, &halved);
         };
-        add("min", &column(&|c| i64::from(rounded(c.min))));
-        add("median", &medians);
-        add("max", &column(&|c| i64::from(rounded(c.max))));
-        histogram_of(&mut blob, self.histogram);
-        let (columns, text) = blob.finish();
-        Trace {
-            kind: Kind::Coarse,
-            n: self.n,
-            length: self.length,
-            classes: self.classes.list,
-            columns,
-            cells: Some(self.cells),
-            outliers,
-            blob: text,
-        }
+        add("min", &self.column(&|c| i64::from(rounded(c.min))));
+        add("median", &self.column(&|c| i64::from(c.median)));
+        add("max", &self.column(&|c| i64::from(rounded(c.max))));
+        self.add_histogram(&mut blob);
+        Trace { cells: Some(self.cells), ..self.trace(Kind::Coarse, SKETCHED, blob) }
     }
 
-    /// The trace of all that was added. The columns `count`, `min`, `median`,
-    /// `mean`, `max` have the cells of the first kind of IO, then those of the
-    /// second, …; so have `place_*` the ranges of offsets.
-    pub(crate) fn finish(mut self) -> Trace {
-        let outliers = self.outliers();
+    /// The trace of all that was added, with these IOs around the slowest. The
+    /// columns `count`, `min`, `median`, `mean`, `max` have the cells of the
+    /// first kind of IO, then those of the second, …; so have `place_*` the
+    /// ranges of offsets.
+    pub(crate) fn aggregated(&self, windows: &[WindowIo]) -> Trace {
         let mut blob = Blob::default();
-        let mut time: Vec<Cell> = std::mem::take(&mut self.over_time).into_iter().flatten().collect();
-        let medians: Vec<i64> = time.iter_mut().map(|c| i64::from(c.median())).collect();
-        cells_of(&mut blob, ["count", "min", "mean", "max"], &time);
-        blob.add_plain("median", &medians);
+        cells_of(&mut blob, ["count", "min", "mean", "max"], &self.time);
+        blob.add_plain("median", &self.column(&|c| i64::from(c.median)));
         let mut start = 0;
         let starts = self.starts.iter().map(|at| {
             // An empty cell starts where the one before did.
@@ -224,31 +286,18 @@ impl Aggregator {
             start as i64
         });
         blob.add("start", super::blob::Code::Delta, 0, 1, &starts.collect::<Vec<_>>());
-        let space: Vec<Cell> = self.over_space.into_iter().flatten().collect();
-        cells_of(&mut blob, ["place_count", "place_min", "place_mean", "place_max"], &space);
-        histogram_of(&mut blob, self.histogram);
+        cells_of(&mut blob, ["place_count", "place_min", "place_mean", "place_max"], &self.space);
+        self.add_histogram(&mut blob);
         blob.add_plain("space", &[self.end_of_space as i64]);
-        let (columns, text) = blob.finish();
-        Trace {
-            kind: Kind::Aggregated,
-            n: self.n,
-            length: self.length,
-            classes: self.classes.list,
-            columns,
-            cells: Some(self.cells),
-            outliers,
-            blob: text,
-        }
+        super::windows::add(&mut blob, windows, &self.classes);
+        Trace { cells: Some(self.cells), ..self.trace(Kind::Aggregated, OUTLIERS, blob) }
     }
-}
 
-fn histogram_of(blob: &mut Blob, histogram: HashMap<u16, i64>) {
-    let mut histogram: Vec<_> = histogram.into_iter().collect();
-    histogram.sort_unstable();
-    let (buckets, counts): (Vec<i64>, Vec<i64>) =
-        histogram.into_iter().map(|(code, n)| (i64::from(code * BUCKET), n)).unzip();
-    blob.add_plain("bucket", &buckets);
-    blob.add_plain("bucket_count", &counts);
+    fn add_histogram(&self, blob: &mut Blob) {
+        let (buckets, counts): (Vec<i64>, Vec<i64>) = self.histogram.iter().copied().unzip();
+        blob.add_plain("bucket", &buckets);
+        blob.add_plain("bucket_count", &counts);
+    }
 }
 
 fn cells_of(blob: &mut Blob, names: [&'static str; 4], cells: &[Cell]) {
@@ -279,7 +328,7 @@ mod tests {
         for i in 0..100_000 {
             aggregator.push(&[record(i, if i == spike { 5_000_000_001 } else { 80_000 + i % 100 })]);
         }
-        let trace = aggregator.finish();
+        let trace = aggregator.finish().aggregated(&[]);
         let first = trace.outliers[0];
         assert_eq!(
             (first.response, first.io, first.submit, first.offset),

@@ -28,6 +28,7 @@ const unitFor = ns => UNITS.find(([, scale]) => ns >= scale * 0.9995) || UNITS[3
 const NONE = "–";
 function time(ns) {
   if (ns === null || ns === undefined) return NONE;
+  if (ns < 0) return `−${time(-ns)}`;
   const [unit, scale] = unitFor(ns);
   return `${three(ns / scale)} ${unit}`;
 }
@@ -74,6 +75,7 @@ function sign(baseline) {
 const WORDS = { S: "sequential", R: "random" };
 const MODES = { R: "read", W: "write" };
 const words = baseline => (/^[SR][RW]$/.test(baseline) ? `${WORDS[baseline[0]]} ${MODES[baseline[1]]}` : "");
+const BASELINES = ["SR", "RR", "SW", "RW"];
 
 // Log ticks of 1, 2, 5 around [low, high].
 function logTicks(low, high) {
@@ -112,6 +114,9 @@ const preferred = matchMedia("(prefers-color-scheme: dark)");
 theme.set(preferred.matches ? "dark" : "light");
 let themeChosen = false;
 preferred.addEventListener("change", () => { if (!themeChosen) theme.set(preferred.matches ? "dark" : "light"); });
+// Paper is white: pictures are drawn again in the light colours for it.
+addEventListener("beforeprint", () => { theme.before = theme.now(); theme.set("light"); });
+addEventListener("afterprint", () => { if (theme.before) theme.set(theme.before); });
 const color = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 async function unpack(text) {
@@ -120,7 +125,38 @@ async function unpack(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-const facts = JSON.parse(document.getElementById("facts").textContent);
-const view = facts.view;
+// What the file says, filled in by readFacts: facts as report.rs has them, its
+// view, and the runs as objects.
+let facts, view;
 let runs = [];
 const runsById = new Map();
+
+async function readFacts() {
+  facts = JSON.parse(new TextDecoder().decode(await unpack(document.getElementById("facts").textContent)));
+  view = facts.view;
+  const t = facts.table, text = n => t.texts[n];
+  const figures = (f, i) => {
+    const of = column => column[i] ?? null;
+    return { n: f.n[i], min: of(f.min), max: of(f.max), mean: of(f.mean), sd: of(f.sd), p: f.percentiles.map(of) };
+  };
+  runs = t.id.map((id, i) => {
+    const p = t.point[i];
+    return {
+      id, purpose: t.purpose[i], baseline: text(t.baseline[i]), repeat: t.repeat[i], pattern: text(t.pattern[i]),
+      point: p && { micro: text(p[0]), parameter: text(p[1]), value: p[2], label: text(p[3]) },
+      ignore: t.io_ignore[i], elapsed: t.elapsed[i], cut: t.time_limit_hit[i] === 1,
+      running: figures(t.running, i), all: figures(t.all, i), trace: t.trace[i] ?? null, missing: t.missing[i] ?? null,
+    };
+  });
+  for (const run of runs) {
+    // Where the profile found a longer start-up than IOIgnore, the page goes by that.
+    const found = run.point ? null : at(facts.profile, "start_up_ios", run.baseline);
+    run.ignore = Math.max(run.ignore, found || 0);
+    runsById.set(run.id, run);
+  }
+}
+
+// A field of a field …; null where something is not there.
+const at = (object, ...keys) => keys.reduce((o, k) => (o && typeof o === "object" ? o[k] ?? null : null), object);
+const extent = values => values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
+const average = list => (list.length ? list.reduce((a, b) => a + b, 0) / list.length : null);

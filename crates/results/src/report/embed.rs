@@ -5,13 +5,23 @@
 //! relative to the mean). Whole traces may take half of the room; the other
 //! half is for the rounded or aggregated ones, and a little is set aside for
 //! every run still to come, so that each has at least a coarse trace, or, of
-//! very many runs, its histogram and its slowest IOs.
+//! very many runs, its histogram and its slowest IOs; of tens of thousands the
+//! last may have none.
+//!
+//! Runs are read and summed up by threads of their own, a few ahead; what is
+//! embedded how is decided in order, so the same store gives the same file. The
+//! threads also make the kind of trace that the run before got ([`Guess`]):
+//! where that is what the run gets, it is ready, else it is made again.
 
-use super::aggregate::Aggregator;
-use super::trace::{self, Trace};
+use super::aggregate::{Aggregator, SKETCHED, Summary};
+use super::trace::{self, Kind, Trace};
+use super::windows;
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
-use crate::records::read_row_groups;
+use crate::records::{read_records, read_row_groups};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use uflip_device::IoRecord;
 use uflip_measure::run::Purpose;
 
@@ -22,31 +32,99 @@ const MOST_ROUNDED: usize = 6_000;
 /// Room set aside for a run still to come: a coarse trace, or less where there
 /// are so many runs, down to a sketch.
 const COARSE_BYTES: usize = 2_500;
-const SKETCH_BYTES: usize = 700;
+const SKETCH_BYTES: usize = 350;
 /// Columns of a coarse trace.
 const COARSE_CELLS: usize = 1000;
+/// What a rounded IO with its place is taken to need before one was made.
+const PLACED_BYTES: f64 = 3.5;
 /// A whole IO takes at least about this much of the page.
 const LEAST_WHOLE_BYTES: u64 = 2;
+/// Few runs can have finer columns and more windows than many.
+const FEW_RUNS: usize = 100;
+/// Why a run has no trace.
+const NO_ROOM: &str = "there are too many runs for all to have room";
+/// Of more runs a sketch has the slowest IO only.
+const MANY_RUNS: usize = 4_000;
 
 /// A run's trace, or why there is none.
 pub(crate) type Embedded = Result<Trace, String>;
 
-/// The traces of all runs, in the order of `contents.runs`, in at most `room`
-/// bytes. A record file that cannot be read costs its own trace only.
-pub(crate) fn embed(contents: &StoreContents, room: usize) -> Vec<Embedded> {
-    let runs = &contents.runs;
+/// The traces of the first `most` runs, in the order of `contents.runs`, in at
+/// most `room` bytes. A record file that cannot be read costs its own trace only.
+pub(crate) fn embed(contents: &StoreContents, most: usize, room: usize) -> Vec<Embedded> {
+    let runs = &contents.runs[..most.min(contents.runs.len())];
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by(|a, b| interest(&runs[*b]).total_cmp(&interest(&runs[*a])).then(a.cmp(b)));
-    let each = (room / 10 * 9 / runs.len().max(1)).clamp(SKETCH_BYTES, COARSE_BYTES);
-    let mut budget =
-        Budget { whole: room / 2, rest: room - room / 2, to_come: runs.len(), each, refused: [None; 2] };
+    let share = room / 10 * 9 / runs.len().max(1);
+    // Where not even sketches of all fit, those of the first are made.
+    let each = if share < SKETCH_BYTES { 0 } else { share.min(COARSE_BYTES) };
+    let whole = if each == 0 { room / 4 } else { room / 2 };
+    let mut budget = Budget {
+        whole,
+        rest: room - whole,
+        to_come: runs.len(),
+        each,
+        refused: [None; 3],
+        ios_to_come: 0,
+        rounded: None,
+    };
+    budget.ios_to_come = runs.iter().map(|row| row.outcome.end.ios).sum();
+    let reader =
+        Reader { dir: &contents.dir, few: runs.len() <= FEW_RUNS, end_of_space: end_of_space(contents) };
+    let sketched = if runs.len() <= MANY_RUNS { SKETCHED } else { 1 };
     let mut embedded: Vec<Option<Embedded>> = runs.iter().map(|_| None).collect();
-    for at in order {
+    // Once there is no room for the least, the rest need not be read.
+    let full = AtomicBool::new(false);
+    let guess = AtomicUsize::new(0);
+    let read = |at: usize| -> Result<Option<Read>, StoreError> {
+        if full.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let mut read = reader.read(&runs[at])?;
+        read.make_ahead(Guess::ALL[guess.load(Ordering::Relaxed)]);
+        Ok(Some(read))
+    };
+    in_order(&order, read, |at, read| {
         budget.to_come -= 1;
-        let made = make(contents, &runs[at], &mut budget);
-        embedded[at] = Some(made.map_err(|e| e.to_string()));
-    }
+        budget.ios_to_come -= runs[at].outcome.end.ios;
+        let made = match read.map_err(|e| e.to_string()) {
+            Ok(Some(mut read)) if !full.load(Ordering::Relaxed) => choose(&mut read, &mut budget, sketched),
+            Ok(_) => Err(NO_ROOM.into()),
+            Err(why) => Err(why),
+        };
+        if budget.each == 0 && made.as_ref().is_err_and(|why| why == NO_ROOM) {
+            full.store(true, Ordering::Relaxed);
+        }
+        let next = made.as_ref().map_or(Guess::None, Guess::of);
+        guess.store(next as usize, Ordering::Relaxed);
+        embedded[at] = Some(made);
+    });
     embedded.into_iter().flatten().collect()
+}
+
+/// Calls `read` on every item, by several threads, and `take` with the results
+/// in the order of the items; a thread is at most two results ahead.
+fn in_order<R: Send>(items: &[usize], read: impl Fn(usize) -> R + Sync, mut take: impl FnMut(usize, R)) {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, 8).min(items.len());
+    std::thread::scope(|scope| {
+        let (read, mut results) = (&read, Vec::<Receiver<R>>::new());
+        for worker in 0..workers {
+            let (send, receive): (SyncSender<R>, Receiver<R>) = sync_channel(1);
+            results.push(receive);
+            scope.spawn(move || {
+                for item in items.iter().skip(worker).step_by(workers) {
+                    // Nobody listens any more: the other side gave up.
+                    if send.send(read(*item)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        for (place, item) in items.iter().enumerate() {
+            let Ok(result) = results[place % workers].recv() else { return };
+            take(*item, result);
+        }
+    });
 }
 
 /// How much a run has to show; the larger the more.
@@ -66,19 +144,31 @@ struct Budget {
     to_come: usize,
     /// Set aside for each run to come.
     each: usize,
-    /// Bytes an IO of the last whole and the last rounded trace for which
-    /// there was no room: the next one is not even tried if it is as long.
-    refused: [Option<f64>; 2],
+    /// Bytes an IO of the last whole, rounded and coarse trace for which there
+    /// was no room: the next one is not even tried if it is as long.
+    refused: [Option<f64>; 3],
+    /// IOs of the runs still to come, and bytes an IO of the last rounded trace
+    /// with places.
+    ios_to_come: u64,
+    rounded: Option<f64>,
 }
 
 /// Places in [`Budget::refused`].
 const WHOLE: usize = 0;
 const ROUNDED: usize = 1;
+const COARSE: usize = 2;
 
 impl Budget {
     /// Room that need not be kept for other runs.
     fn free(&self) -> usize {
         (self.whole + self.rest).saturating_sub(self.to_come * self.each)
+    }
+
+    /// True where there seems to be room for the places of this run's `n` IOs
+    /// and of all to come.
+    fn may_have_places(&self, n: u64) -> bool {
+        let rate = self.rounded.unwrap_or(PLACED_BYTES);
+        (n + self.ios_to_come) as f64 * rate * 1.05 <= (self.whole + self.rest) as f64
     }
 
     /// Remembers that `bytes` for `n` IOs were too much.
@@ -105,64 +195,164 @@ impl Budget {
     }
 }
 
-fn make(contents: &StoreContents, row: &RunRow, budget: &mut Budget) -> Result<Trace, StoreError> {
-    let path = contents.dir.join(&row.records.file);
-    let n = row.outcome.end.ios;
-    // Few runs can have finer columns than many.
-    let cells = if contents.runs.len() <= 100 { 4000 } else { 1000 };
-    let end_of_space = end_of_space(contents);
-    if n > MOST_IN_MEMORY {
-        let mut aggregator = Aggregator::new(cells, n, n.min(row.spec.io_count), end_of_space);
-        read_row_groups(&path, |_, records| {
-            aggregator.push(records);
-            Ok(())
-        })?;
-        return Ok(smaller(aggregator, None, budget));
+/// The kind of trace that a run probably gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guess {
+    Whole,
+    Rounded,
+    Placed,
+    Coarse,
+    None,
+}
+
+impl Guess {
+    const ALL: [Guess; 5] = [Guess::Whole, Guess::Rounded, Guess::Placed, Guess::Coarse, Guess::None];
+
+    fn of(trace: &Trace) -> Guess {
+        match trace.kind {
+            Kind::Whole => Guess::Whole,
+            Kind::Rounded if trace.columns.iter().any(|c| c.name == "place") => Guess::Placed,
+            Kind::Rounded => Guess::Rounded,
+            Kind::Coarse => Guess::Coarse,
+            Kind::Aggregated | Kind::Sketched => Guess::None,
+        }
     }
-    let records = crate::records::read_records(&path)?;
+}
+
+/// A run as read.
+struct Read {
+    n: u64,
+    summary: Summary,
+    /// All of them; none of a long run.
+    records: Option<Vec<IoRecord>>,
+    /// The IOs around the slowest, of runs that would be aggregated.
+    windows: Vec<windows::WindowIo>,
+    /// A trace made ahead.
+    ready: (Guess, Option<Trace>),
+}
+
+impl Read {
+    /// Makes what `guess` says ahead, where the run can have it.
+    fn make_ahead(&mut self, guess: Guess) {
+        let short = self.records.as_ref().is_some_and(|r| r.len() <= MOST_ROUNDED);
+        if short || guess == Guess::Whole {
+            self.ready = (guess, self.make(guess));
+        }
+    }
+
+    /// The trace of a kind; none of what has none.
+    fn make(&self, guess: Guess) -> Option<Trace> {
+        let records = self.records.as_ref();
+        let slowest = || self.summary.outliers.iter().take(SKETCHED).copied().collect();
+        match guess {
+            Guess::Whole => records.map(|r| trace::whole(r)),
+            Guess::Rounded | Guess::Placed => {
+                records.map(|r| trace::in_steps(r, slowest(), guess == Guess::Placed))
+            }
+            Guess::Coarse => Some(self.summary.coarse()),
+            Guess::None => None,
+        }
+    }
+
+    /// The trace of a kind, made ahead or now.
+    fn take(&mut self, guess: Guess) -> Option<Trace> {
+        if self.ready.0 == guess && self.ready.1.is_some() { self.ready.1.take() } else { self.make(guess) }
+    }
+}
+
+/// What reading a run takes.
+struct Reader<'a> {
+    dir: &'a Path,
+    few: bool,
+    end_of_space: u64,
+}
+
+impl Reader<'_> {
+    fn read(&self, row: &RunRow) -> Result<Read, StoreError> {
+        let path = self.dir.join(&row.records.file);
+        let n = row.outcome.end.ios;
+        let (cells, spikes) = if self.few { (4000, 12) } else { (1000, 4) };
+        if n > MOST_IN_MEMORY {
+            let mut aggregator = Aggregator::new(cells, n, n.min(row.spec.io_count), self.end_of_space);
+            read_row_groups(&path, |_, records| {
+                aggregator.push(records);
+                Ok(())
+            })?;
+            let summary = aggregator.finish();
+            let windows = windows::of_file(&summary.outliers, &path, spikes)?;
+            return Ok(Read { n, summary, records: None, windows, ready: (Guess::None, None) });
+        }
+        let records = read_records(&path)?;
+        let short = records.len() <= MOST_ROUNDED;
+        let cells = if short { COARSE_CELLS } else { cells };
+        let mut aggregator = Aggregator::new(cells, n, trace::longest_stream(&records), self.end_of_space);
+        aggregator.push(&records);
+        let summary = aggregator.finish();
+        let spikes = if short { 0 } else { spikes };
+        let windows = windows::of_records(&summary.outliers, &records, spikes);
+        Ok(Read { n, summary, records: Some(records), windows, ready: (Guess::None, None) })
+    }
+}
+
+/// The best that there is room for; an error where there is room for nothing.
+fn choose(read: &mut Read, budget: &mut Budget, sketched: usize) -> Embedded {
     let room = budget.whole.min(budget.free());
-    if n * LEAST_WHOLE_BYTES <= room as u64 && budget.may_fit(WHOLE, n, room) {
-        let whole = trace::whole(&records);
+    if read.records.is_some()
+        && read.n * LEAST_WHOLE_BYTES <= room as u64
+        && budget.may_fit(WHOLE, read.n, room)
+        && let Some(whole) = read.take(Guess::Whole)
+    {
         if whole.cost() <= room {
             budget.whole -= whole.cost();
             return Ok(whole);
         }
-        budget.refuse(WHOLE, whole.cost(), n);
+        budget.refuse(WHOLE, whole.cost(), read.n);
     }
-    let cells = if records.len() <= MOST_ROUNDED { COARSE_CELLS } else { cells };
-    let mut aggregator = Aggregator::new(cells, n, trace::longest_stream(&records), end_of_space);
-    aggregator.push(&records);
-    Ok(smaller(aggregator, Some(&records), budget))
+    smaller(read, budget, sketched)
 }
 
 /// The best that there is room for, short of the whole.
-fn smaller(aggregator: Aggregator, records: Option<&[IoRecord]>, budget: &mut Budget) -> Trace {
-    let short = records.filter(|records| records.len() <= MOST_ROUNDED);
-    match short {
-        Some(records) if budget.may_fit(ROUNDED, records.len() as u64, budget.free()) => {
-            let mut slowest = aggregator.outliers();
-            slowest.truncate(8);
-            let rounded = trace::in_steps(records, slowest);
+fn smaller(read: &mut Read, budget: &mut Budget, sketched: usize) -> Embedded {
+    if budget.each == 0 {
+        return sketch(&read.summary, budget, sketched);
+    }
+    if read.records.as_ref().is_none_or(|records| records.len() > MOST_ROUNDED) {
+        let aggregated = read.summary.aggregated(&read.windows);
+        if budget.take(aggregated.cost()) {
+            return Ok(aggregated);
+        }
+    } else if budget.may_fit(ROUNDED, read.n, budget.free()) {
+        let places = budget.may_have_places(read.n);
+        let kind = if places { Guess::Placed } else { Guess::Rounded };
+        if let Some(rounded) = read.take(kind) {
+            if places {
+                budget.rounded = Some(rounded.cost() as f64 / read.n.max(1) as f64);
+            }
             if budget.take(rounded.cost()) {
-                return rounded;
+                return Ok(rounded);
             }
-            budget.refuse(ROUNDED, rounded.cost(), records.len() as u64);
-        }
-        Some(_) => {}
-        None => {
-            let aggregated = aggregator.clone().finish();
-            if budget.take(aggregated.cost()) {
-                return aggregated;
-            }
+            budget.refuse(ROUNDED, rounded.cost(), read.n);
         }
     }
-    let coarse = aggregator.clone().coarse();
-    if budget.take(coarse.cost()) {
-        return coarse;
+    if budget.may_fit(COARSE, read.n, budget.free())
+        && let Some(coarse) = read.take(Guess::Coarse)
+    {
+        if budget.take(coarse.cost()) {
+            return Ok(coarse);
+        }
+        budget.refuse(COARSE, coarse.cost(), read.n);
     }
-    let sketch = aggregator.sketch();
-    budget.take(sketch.cost());
-    sketch
+    sketch(&read.summary, budget, sketched)
+}
+
+fn sketch(summary: &Summary, budget: &mut Budget, sketched: usize) -> Embedded {
+    for outliers in [sketched, 1] {
+        let sketch = summary.sketch(outliers);
+        if budget.take(sketch.cost()) {
+            return Ok(sketch);
+        }
+    }
+    Err(NO_ROOM.into())
 }
 
 /// Where offsets end: the capacity that the plan was made for.

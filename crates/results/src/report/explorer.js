@@ -6,10 +6,10 @@ const PAD = { left: 60, right: 12, top: 22, bottom: 36 };
 const MARKS_UP_TO = 2500;
 
 // Canvas of CSS size, sharp on any display; gives its context and size.
-function prepare(canvas) {
+function prepare(canvas, least = 200, lowest = 150) {
   const { width, height } = canvas.getBoundingClientRect();
   const ratio = window.devicePixelRatio || 1;
-  const [w, h] = [Math.max(200, Math.round(width)), Math.max(150, Math.round(height))];
+  const [w, h] = [Math.max(least, Math.round(width)), Math.max(lowest, Math.round(height))];
   if (canvas.width !== w * ratio || canvas.height !== h * ratio) { canvas.width = w * ratio; canvas.height = h * ratio; }
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -134,7 +134,7 @@ class Explorer {
 
   show(run, trace) {
     Object.assign(this, { run, trace, cursor: -1 });
-    if (trace && trace.response && !trace.average) trace.average = averages(trace, run.io_ignore);
+    if (trace && trace.response && !trace.average) trace.average = averages(trace, run.ignore);
     if (!this.hasTime()) this.axis = "io";
     this.range();
     this.reset();
@@ -150,9 +150,12 @@ class Explorer {
     let low = Infinity, high = 0;
     const see = ns => { if (ns < low) low = ns; if (ns > high) high = ns; };
     if (trace.response) trace.response.forEach(see);
-    else see(this.run.all[1][0]), see(this.run.all[1][1]);
+    else trace.histogram.forEach(h => see(h.ns)), trace.outliers.forEach(o => see(o.response));
     this.ticks = logTicks(Math.max(1, low * 0.97), Math.max(2, high * 1.03));
   }
+
+  // The IOs that are here one by one: all, or those around the slowest.
+  get points() { return this.trace && this.trace.points; }
 
   full() {
     if (this.axis === "io" || !this.trace) return [-0.5, Math.max(1, this.trace ? this.trace.length : 1) - 0.5];
@@ -177,15 +180,18 @@ class Explorer {
   }
   pan(part) { const d = (this.x1 - this.x0) * part; this.zoomTo(this.x0 + d, this.x1 + d); }
 
-  xOf(i) { return this.axis === "io" ? this.trace.io[i] : this.trace.submit[i]; }
+  // Length of an IO on the axis.
+  perIo() { return this.axis === "io" ? 1 : this.run.elapsed / Math.max(1, this.trace.length); }
+  xs() { return this.axis === "io" ? this.points.io : this.points.submit; }
+  xOf(i) { return this.xs()[i]; }
 
   startUpEnd() {
     const { trace, run } = this;
-    if (!run.io_ignore) return null;
-    if (this.axis === "io") return run.io_ignore - 0.5;
-    if (trace.starts) return trace.starts[Math.min(trace.cells - 1, Math.floor(run.io_ignore * trace.cells / trace.length))];
+    if (!run.ignore) return null;
+    if (this.axis === "io") return run.ignore - 0.5;
+    if (trace.starts) return trace.starts[Math.min(trace.cells - 1, Math.floor(run.ignore * trace.cells / trace.length))];
     let end = 0;
-    for (let i = 0; i < trace.io.length; i++) if (trace.io[i] < run.io_ignore && trace.submit[i] + trace.response[i] > end) end = trace.submit[i] + trace.response[i];
+    for (let i = 0; i < trace.io.length; i++) if (trace.io[i] < run.ignore && trace.submit[i] + trace.response[i] > end) end = trace.submit[i] + trace.response[i];
     return end;
   }
 
@@ -220,7 +226,9 @@ class Explorer {
   }
 
   describe(visible) {
-    const shown = this.trace.response ? `${count(visible)} of ${count(this.trace.n)} IOs` : `${count(this.trace.n)} IOs in ${count(this.trace.cells)} columns: line smallest to largest, dot the middle one`;
+    const columns = `${count(this.trace.n)} IOs in ${count(this.trace.cells)} columns: line smallest to largest, dash the middle one`;
+    const single = this.points ? `${count(visible)} IOs one by one, as everywhere around the slowest` : "The IOs of one column, of which this file has no more than the smallest, middle and largest";
+    const shown = this.trace.response ? `${count(visible)} of ${count(this.trace.n)} IOs` : this.within() ? single : columns;
     const part = this.axis === "io" ? `IO ${count(Math.max(0, Math.ceil(this.x0)))} to ${count(Math.min(this.trace.length - 1, Math.floor(this.x1)))}` : `${time(this.x0)} to ${time(this.x1)}`;
     return `${shown}, ${part}`;
   }
@@ -233,11 +241,16 @@ class Explorer {
   }
 
   shade(context, w, h, s) {
-    const end = this.startUpEnd();
-    if (end === null) return;
-    const at = Math.min(w - PAD.right, s.x(end));
     context.textBaseline = "middle";
     context.textAlign = "left";
+    if (this.trace.parts) return this.shadeParts(context, w, h, s);
+    this.drawMarks(context, w, h, s);
+    const end = this.startUpEnd();
+    const period = this.period();
+    const running = `running phase${period ? `, period ${three(period)} IOs` : ""}`;
+    context.fillStyle = color("soft");
+    if (end === null) return void context.fillText(running, PAD.left + 4, PAD.top - 10);
+    const at = Math.min(w - PAD.right, s.x(end));
     if (at > PAD.left) {
       context.fillStyle = color("shade");
       context.fillRect(PAD.left, PAD.top, at - PAD.left, h - PAD.top - PAD.bottom);
@@ -245,7 +258,45 @@ class Explorer {
     context.fillStyle = color("soft");
     const room = at - PAD.left;
     if (room > 50) context.fillText("start-up", PAD.left + 4, PAD.top - 10);
-    if (w - PAD.right - at > 90) context.fillText(room > 50 || room < -1 ? "running phase" : `running phase after ${count(this.run.io_ignore)} IOs of start-up`, Math.max(PAD.left, at) + 4, PAD.top - 10);
+    if (w - PAD.right - at > 90) context.fillText(room > 50 || room < -1 ? running : `${running} after ${count(this.run.ignore)} IOs of start-up`, Math.max(PAD.left, at) + 4, PAD.top - 10);
+  }
+
+  // Of the running phase of a baseline's own run, as the profile has it.
+  period() { return this.run.point ? null : at(facts.profile, "period_ios", this.run.baseline); }
+
+  // Every other part shaded, each with its name, and where what lingers ends.
+  shadeParts(context, w, h, s) {
+    const place = v => Math.max(PAD.left, Math.min(w - PAD.right, s.x(v)));
+    const spans = [];
+    for (const part of this.trace.parts) {
+      const last = spans[spans.length - 1];
+      if (last && last.name === part.name) [last.to, last.end] = [part.to, part.end];
+      else spans.push({ ...part });
+    }
+    spans.forEach((part, k) => {
+      const [a, b] = (this.axis === "io" ? [part.from - 0.5, part.to - 0.5] : [part.begin, part.end]).map(place);
+      if (b <= a) return;
+      context.fillStyle = color("shade");
+      if (k % 2) context.fillRect(a, PAD.top, b - a, h - PAD.top - PAD.bottom);
+      context.fillStyle = color("soft");
+      if (part.name && b - a > context.measureText(part.name).width + 8) context.fillText(part.name, a + 4, PAD.top - 10);
+    });
+    this.drawMarks(context, w, h, s);
+  }
+
+  drawMarks(context, w, h, s) {
+    for (const m of this.trace.marks || []) {
+      const x = s.x(this.axis === "io" ? m.io - 0.5 : this.trace.submit[Math.min(this.trace.n - 1, m.io)]);
+      if (x < PAD.left || x > w - PAD.right) continue;
+      context.strokeStyle = context.fillStyle = color("ink");
+      context.setLineDash([3, 3]);
+      line(context, x, PAD.top, x, h - PAD.bottom);
+      context.setLineDash([]);
+      const left = x > w * 0.7;
+      context.textAlign = left ? "right" : "left";
+      context.fillText(m.name, x + (left ? -5 : 5), PAD.top + 10);
+      context.textAlign = "left";
+    }
   }
 
   inks() {
@@ -274,8 +325,16 @@ class Explorer {
   // Left edge of a column on the axis in use.
   cellX(k) { const t = this.trace; return this.axis === "io" ? k * t.length / t.cells - 0.5 : k < t.cells ? t.starts[k] : this.run.elapsed; }
 
-  drawCells(context, s) {
+  // True where less than two columns are in view: single IOs are what is seen.
+  within() {
     const { trace } = this;
+    if (trace.response) return false;
+    const width = this.axis === "io" ? trace.length / trace.cells : this.run.elapsed / trace.cells;
+    return this.x1 - this.x0 < 1.5 * width;
+  }
+
+  drawCells(context, s) {
+    const { trace } = this, within = this.within();
     let visible = 0;
     trace.time.forEach((cells, k) => {
       const ink = color(styleOf(trace.classes[k].group).c);
@@ -283,8 +342,10 @@ class Explorer {
         const [a, b] = [this.cellX(i), this.cellX(i + 1)];
         if (!cells.count[i] || b < this.x0 || a > this.x1) continue;
         visible += cells.count[i];
-        const x = s.x((a + b) / 2), own = s.x(b) - s.x(a), width = Math.max(1, own);
+        const own = s.x(b) - s.x(a), width = Math.max(1, own);
         context.strokeStyle = context.fillStyle = ink;
+        if (width > 12) { this.drawWideCell(context, s, a, b, cells, i); continue; }
+        const x = s.x((a + b) / 2);
         // Several columns on one pixel share its ink.
         context.globalAlpha = Math.max(0.1, 0.4 * Math.min(1, own));
         context.lineWidth = Math.min(3, width);
@@ -294,14 +355,40 @@ class Explorer {
         context.fillRect(x - width / 2, s.y(cells.median[i] || cells.mean[i]) - 1, Math.max(1.5, width), 2);
       }
     });
-    return visible;
+    const single = this.drawSingles(context, s);
+    return within ? single : visible;
+  }
+
+  // A column that is wider than a line: its range as a box.
+  drawWideCell(context, s, a, b, cells, i) {
+    const [x0, x1] = [Math.max(PAD.left - 2, s.x(a)), Math.min(s.x(this.x1) + 2, s.x(b))];
+    const [top, bottom] = [s.y(cells.max[i]), s.y(cells.min[i])];
+    context.globalAlpha = 0.13;
+    context.fillRect(x0 + 0.5, top, x1 - x0 - 1, bottom - top);
+    context.globalAlpha = 0.8;
+    context.fillRect(x0 + 0.5, s.y(cells.median[i] || cells.mean[i]) - 1, x1 - x0 - 1, 2);
+    context.globalAlpha = 1;
+  }
+
+  // The IOs around the slowest, one by one, where there is room for them.
+  drawSingles(context, s) {
+    const { trace, points } = this;
+    if (!points) return 0;
+    const xs = this.xs(), apart = this.axis === "io" ? s.x(1) - s.x(0) : (s.x(this.run.elapsed) - s.x(0)) / trace.length;
+    let seen = 0;
+    for (let i = 0; i < xs.length; i++) {
+      if (xs[i] < this.x0 || xs[i] > this.x1) continue;
+      seen++;
+      if (apart > 0.5) stamp(context, trace.classes[points.cls[i]].group, s.x(xs[i]), s.y(points.response[i]), apart > 4 ? 3 : 2);
+    }
+    return seen;
   }
 
   // Rings around the slowest IOs where they stand out and could be overlooked.
   drawSpikes(context, s, visible) {
     const { trace, run } = this;
-    if (visible <= MARKS_UP_TO) return;
-    const limit = 2 * (run.all[3][4] || 0);
+    if (visible <= MARKS_UP_TO || trace.kind === "sequence") return;
+    const limit = 2 * (run.all.p[4] || run.running.p[4] || run.running.mean || 0);
     if (!trace.spikes) {
       trace.spikes = trace.outliers.map(o => ({ io: o.io, submit: o.submit, response: o.response }));
       if (trace.response && !trace.spikes.length) {
@@ -323,7 +410,7 @@ class Explorer {
   drawAverages(context, s) {
     const { trace } = this;
     // Means cannot be had from medians.
-    if (trace.coarse) return;
+    if (trace.coarse || trace.parts) return;
     const lines = trace.response ? this.pointAverages() : this.cellAverages();
     context.strokeStyle = color("avg");
     context.lineWidth = 1.5;
@@ -348,14 +435,14 @@ class Explorer {
     const from = Math.max(0, find(this.x0) - 1), to = Math.min(n - 1, find(this.x1) + 1);
     const step = Math.max(1, Math.floor((to - from) / 1500));
     for (let k = from; k <= to; k += step) { all.push([at(k), trace.average.all[k]]); running.push([at(k), trace.average.running[k]]); }
-    return { all: this.run.io_ignore ? all : [], running };
+    return { all: this.run.ignore ? all : [], running };
   }
 
   cellAverages() {
     const { trace, run } = this, all = [], running = [];
     let sum = 0, n = 0, part = 0, m = 0;
     for (let i = 0; i < trace.cells; i++) {
-      const later = (i + 0.5) * trace.length / trace.cells >= run.io_ignore;
+      const later = (i + 0.5) * trace.length / trace.cells >= run.ignore;
       for (const c of trace.time) {
         sum += c.count[i] * c.mean[i]; n += c.count[i];
         if (later) { part += c.count[i] * c.mean[i]; m += c.count[i]; }
@@ -363,12 +450,12 @@ class Explorer {
       const x = (this.cellX(i) + this.cellX(i + 1)) / 2;
       all.push([x, sum / n]); running.push([x, m ? part / m : NaN]);
     }
-    return { all: run.io_ignore ? all : [], running };
+    return { all: run.ignore ? all : [], running };
   }
 
   drawCursor(context, h, s) {
-    if (this.cursor >= 0 && this.trace.response) {
-      const x = s.x(this.xOf(this.cursor)), y = s.y(this.trace.response[this.cursor]);
+    if (this.cursor >= 0 && this.points) {
+      const x = s.x(this.xOf(this.cursor)), y = s.y(this.points.response[this.cursor]);
       context.strokeStyle = color("soft");
       context.lineWidth = 1;
       line(context, x, PAD.top, x, h - PAD.bottom);
@@ -384,27 +471,29 @@ class Explorer {
 
   // The IO whose mark is nearest to a place, within 30 pixels.
   nearest(px, py) {
-    const { trace, s } = this;
-    if (!trace || !trace.response || !s) return -1;
-    const xs = this.axis === "io" ? trace.io : trace.submit;
+    const { points, s } = this;
+    if (!points || !s) return -1;
+    const xs = this.xs();
     const [a, b] = [s.back(px - 30), s.back(px + 30)];
     let found = -1, least = 900;
     for (let i = 0; i < xs.length; i++) {
       if (xs[i] < a || xs[i] > b) continue;
-      const dx = s.x(xs[i]) - px, dy = s.y(trace.response[i]) - py, d = dx * dx + dy * dy;
+      const dx = s.x(xs[i]) - px, dy = s.y(points.response[i]) - py, d = dx * dx + dy * dy;
       if (d < least) { least = d; found = i; }
     }
     return found;
   }
 
   text(i) {
-    const { trace, run } = this, c = trace.classes[trace.cls[i]];
-    const lines = [`IO ${count(trace.io[i])}: ${time(trace.response[i])}`, `${c.mode} of ${bytes(c.size)}${trace.offset ? ` at ${bytes(trace.offset[i])}` : ""}`];
-    if (trace.offset) lines.push(`offset ${count(trace.offset[i])} B`);
-    if (trace.submit) lines.push(`submitted at ${time(trace.submit[i])}`);
+    const { trace, run, points: p } = this, c = trace.classes[p.cls[i]];
+    const part = trace.parts && trace.parts.find(q => i < q.to);
+    const lines = [`IO ${count(part ? i - part.from : p.io[i])}: ${time(p.response[i])}`, `${c.mode} of ${bytes(c.size)}${p.offset ? ` at ${p.about ? "about " : ""}${bytes(p.offset[i])}` : ""}`];
+    if (p.offset && !p.about) lines.push(`offset ${count(p.offset[i])} B`);
+    if (p.submit) lines.push(`submitted at ${time(p.submit[i])}`);
     if (trace.streams > 1) lines.push(`stream ${c.stream}`);
-    if (run.baseline.includes("/")) lines.push(`pattern ${c.pattern + 1} (${c.group})`);
-    lines.push(trace.io[i] < run.io_ignore ? "start-up" : "running phase");
+    if (p.stream && p.stream[i] > 0) lines.push(`stream ${p.stream[i]}`);
+    if (!part && run.baseline.includes("/")) lines.push(`pattern ${c.pattern + 1} (${c.group})`);
+    lines.push(part ? part.name || `run ${part.run.id}` : p.io[i] < run.ignore ? "start-up" : "running phase");
     return lines.join("\n");
   }
 
@@ -507,28 +596,39 @@ class Explorer {
     e.preventDefault();
     actions[e.key]();
   }
-  anchor() { return this.cursor >= 0 && this.trace.response ? Math.max(this.x0, Math.min(this.x1, this.xOf(this.cursor))) : undefined; }
+  anchor() { return this.cursor >= 0 && this.points ? Math.max(this.x0, Math.min(this.x1, this.xOf(this.cursor))) : undefined; }
 
   // Puts the cursor on the next IO, or on the first one in view.
   step(by) {
-    const { trace } = this;
-    if (!trace.response) return;
+    const { points } = this;
+    if (!points) return;
     let i = this.cursor + by;
-    if (this.cursor < 0) i = trace.io.findIndex((_, k) => this.xOf(k) >= this.x0);
-    this.point(Math.max(0, Math.min(trace.response.length - 1, i)));
+    if (this.cursor < 0) i = points.io.findIndex((_, k) => this.xOf(k) >= this.x0);
+    this.point(Math.max(0, Math.min(points.response.length - 1, i)));
   }
+  // The slowest IO; again, the next slowest.
   slowest() {
-    const { trace } = this;
-    if (!trace.response) return;
-    let found = 0;
-    trace.response.forEach((ns, i) => { if (ns > trace.response[found]) found = i; });
-    this.point(found);
+    const { points } = this;
+    if (!points) return;
+    const below = this.cursor >= 0 && this.cursor === this.found ? points.response[this.cursor] : Infinity;
+    let found = -1;
+    points.response.forEach((ns, i) => { if (ns < below && (found < 0 || ns > points.response[found])) found = i; });
+    this.found = Math.max(found, 0);
+    this.point(this.found);
+  }
+  // Close around the slowest; again, around the next slowest.
+  toSlowest() {
+    this.slowest();
+    if (!this.points) return;
+    const x = this.xOf(this.cursor), half = 20.5 * this.perIo();
+    this.zoomTo(x - half, x + half);
+    this.point(this.cursor);
   }
   point(i) {
     this.cursor = i;
     const x = this.xOf(i), half = (this.x1 - this.x0) / 2;
     if (x < this.x0 || x > this.x1) this.zoomTo(x - half, x + half); else this.draw();
-    this.showTip(this.text(i), this.s.x(x), this.s.y(this.trace.response[i]));
+    this.showTip(this.text(i), this.s.x(x), this.s.y(this.points.response[i]));
     this.status.textContent = this.text(i).replaceAll("\n", ", ");
   }
 }

@@ -1,10 +1,11 @@
 //! The page put together: template, style, script, data.
 //!
 //! Safety: the content security policy lets only the script and the style run
-//! whose hashes it names, and lets nothing be loaded from anywhere. Data is JSON
-//! in elements that are never executed, with every character escaped that
-//! could end them; the script shows it as text only.
+//! whose hashes it names, and lets nothing be loaded from anywhere. Data is
+//! compressed JSON as base64, in elements that are never executed, so that none
+//! of its characters can end them; the script shows it as text only.
 
+use super::blob::pack;
 use super::sha256::sha256;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,19 +14,20 @@ use serde::Serialize;
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 /// In this order, in one scope of their own.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("base.js"),
     include_str!("charts.js"),
     include_str!("trace.js"),
     include_str!("explorer.js"),
     include_str!("views.js"),
     include_str!("profile.js"),
+    include_str!("jobs.js"),
     include_str!("main.js"),
 ];
 
-/// A page of `facts` (JSON) and `runs` (compressed JSON), and a blob for each
-/// trace by its run's number.
-pub(crate) fn assemble(facts: &str, runs: &str, blobs: &[(u32, &str)]) -> String {
+/// A page of `facts` (as [`inert`] makes them) and a blob for each trace by its
+/// run's number.
+pub(crate) fn assemble(facts: &str, blobs: &[(u32, &str)]) -> String {
     let script = format!("\"use strict\";(() => {{\n{}}})();", SCRIPTS.concat());
     let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(sha256(text.as_bytes())));
     let policy = format!(
@@ -47,7 +49,6 @@ pub(crate) fn assemble(facts: &str, runs: &str, blobs: &[(u32, &str)]) -> String
             "POLICY" => &policy,
             "STYLE" => STYLE,
             "FACTS" => facts,
-            "RUNS" => runs,
             "TRACES" => &data,
             "SCRIPT" => &script,
             other => other,
@@ -56,21 +57,11 @@ pub(crate) fn assemble(facts: &str, runs: &str, blobs: &[(u32, &str)]) -> String
     page
 }
 
-/// `value` as JSON that cannot end the element it stands in, nor start
-/// anything in it.
-pub(crate) fn inert_json(value: &impl Serialize) -> String {
+/// `value` as base64 of compressed JSON: no character of it means anything to
+/// a browser.
+pub(crate) fn inert(value: &impl Serialize) -> String {
     // Everything given here has string keys only, which is all that can fail.
-    let text = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
-    let mut inert = String::with_capacity(text.len() + 64);
-    for c in text.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7f}' => {
-                inert.push_str(&format!("\\u{:04x}", c as u32));
-            }
-            other => inert.push(other),
-        }
-    }
-    inert
+    pack(&serde_json::to_vec(value).unwrap_or_else(|_| b"null".to_vec()))
 }
 
 #[cfg(test)]
@@ -80,11 +71,12 @@ mod tests {
     #[test]
     fn hostile_text_stays_inside_its_element_and_comes_back() {
         let hostile = "</script><script>alert(1)</script><!-- & \u{2028} \" ' @@SCRIPT@@";
-        let text = inert_json(&hostile);
-        assert!(!text.contains(['<', '>', '&', '\u{2028}']), "{text}");
-        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), hostile);
-        let page = assemble(&text, "", &[]);
-        assert_eq!(page.matches("<script").count(), assemble("\"\"", "", &[]).matches("<script").count());
+        let text = inert(&hostile);
+        assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b)), "{text}");
+        let back = super::super::blob::tests::unpack(&text);
+        assert_eq!(serde_json::from_slice::<String>(&back).unwrap(), hostile);
+        let page = assemble(&text, &[]);
+        assert_eq!(page.matches("<script").count(), assemble("", &[]).matches("<script").count());
         assert!(page.contains(&text));
     }
 }

@@ -1,8 +1,7 @@
 // Reading the runs' IOs. loadTrace(run) is the only place that knows where they
 // are: the seam for a server that has them all.
 
-const STEPS = facts.steps;
-const unrounded = code => Math.exp(code / STEPS) - 1;
+const unrounded = code => Math.exp(code / facts.steps) - 1;
 const loaded = new Map();
 
 function loadTrace(run) {
@@ -15,12 +14,17 @@ function loadTrace(run) {
 
 async function readTrace(run) {
   if (!run.trace) return null;
-  const columns = decode(run.trace.columns, await unpack(document.getElementById(`trace-${run.id}`).textContent));
+  const blob = document.getElementById(`trace-${run.id}`);
+  const columns = blob ? decode(run.trace.columns, await unpack(blob.textContent)) : null;
   const classes = run.trace.classes.map(([mode, pattern, stream, size]) => ({ mode, pattern, stream, size, group: groupOf(run, mode, pattern) }));
   const base = { kind: run.trace.kind, n: run.trace.n, length: run.trace.length, classes, outliers: run.trace.outliers };
   if (base.kind === "aggregated" || base.kind === "coarse") return { ...base, ...cellsOf(run.trace, columns) };
-  if (base.kind === "sketched") return { ...base, histogram: histogramOf(columns) };
-  return { ...base, ...pointsOf(base, columns) };
+  if (base.kind === "sketched") {
+    const [bucket, bucket_count] = [0, 1].map(k => run.trace.histogram.map(pair => pair[k]));
+    return { ...base, histogram: histogramOf({ bucket, bucket_count }) };
+  }
+  const points = pointsOf(base, columns);
+  return { ...base, ...points, points };
 }
 
 // value = base + scale x (plain | zigzag | running sum of zigzags).
@@ -74,7 +78,16 @@ function pointsOf(base, columns) {
     const key = submit || io;
     order = Uint32Array.from({ length: n }, (_, i) => i).sort((a, b) => key[a] - key[b]);
   }
-  return { response, cls, io, submit, offset: exact ? columns.offset : null, order, streams };
+  return { response, cls, io, submit, offset: exact ? columns.offset : columns.place || null, about: !exact, order, streams };
+}
+
+// The IOs around the slowest ones of a run that is summed up.
+function windowsOf(c) {
+  if (!c.window_io || !c.window_io.length) return null;
+  return {
+    io: c.window_io, response: c.window_response, submit: c.window_submit, offset: c.window_offset,
+    cls: Uint16Array.from(c.window_class), stream: c.window_stream, order: null, streams: 1,
+  };
 }
 
 function cellsOf(trace, c) {
@@ -92,7 +105,7 @@ function cellsOf(trace, c) {
     const part = list => list.subarray(k * places, (k + 1) * places);
     return { count: part(c.place_count), min: part(values("place_min")), mean: part(values("place_mean")), max: part(values("place_max")) };
   });
-  return { cells, time, places, space, end: c.space[0], starts: c.start, histogram };
+  return { cells, time, places, space, end: c.space[0], starts: c.start, histogram, points: windowsOf(c) };
 }
 
 function histogramOf(c) {
@@ -103,11 +116,41 @@ function histogramOf(c) {
 function kindWords(run) {
   if (!run.trace) return `not in this file: ${run.missing || "no room"}`;
   return {
-    whole: "every IO, exactly", rounded: "every IO, response times to 0.05 %, without time and location",
-    aggregated: "summed up in columns of IOs (smallest, middle, largest); the slowest IOs exactly",
+    whole: "every IO, exactly", rounded: `every IO, response times to 0.05 %, without time${(run.trace.columns || []).some(c => c.name === "place") ? "; where it went roughly" : " and location"}`,
+    aggregated: "summed up in columns of IOs (smallest, middle, largest); the slowest IOs and those around them exactly",
     coarse: "summed up in columns of IOs, to 1.6 %, without time and location; the slowest IOs exactly",
-    sketched: "histogram and slowest IOs only",
+    sketched: "histogram and slowest IOs only", sequence: "several runs one after the other",
   }[run.trace.kind];
+}
+
+// Several runs as one picture: the pause test's reads, writes and reads (figure
+// 5), or the parts of a long baseline (figures 3 and 4). Only of runs whose
+// every IO is here; null where one is not.
+async function sequence(list) {
+  const traces = [];
+  for (const run of list) traces.push(await loadTrace(run));
+  if (!traces.length || !traces.every(t => t && t.response)) return null;
+  const n = traces.reduce((sum, t) => sum + t.n, 0), timed = traces.every(t => t.submit);
+  const all = {
+    kind: "sequence", n, length: n, classes: [], outliers: [], streams: 1, order: null, parts: [], offset: null,
+    response: new Float64Array(n), io: new Float64Array(n), submit: timed ? new Float64Array(n) : null, cls: new Uint16Array(n),
+  };
+  let at = 0, begin = 0;
+  list.forEach((run, k) => {
+    const t = traces[k], classes = all.classes.length;
+    all.classes.push(...t.classes);
+    for (let i = 0; i < t.n; i++) {
+      all.response[at + i] = t.response[i];
+      all.io[at + i] = at + i;
+      all.cls[at + i] = classes + t.cls[i];
+      if (timed) all.submit[at + i] = begin + t.submit[i];
+    }
+    all.parts.push({ run, from: at, to: at + t.n, begin, end: begin + run.elapsed });
+    at += t.n;
+    begin += run.elapsed;
+  });
+  all.points = all;
+  return all;
 }
 
 // The number of IOs in bins of equal ratio, for any kind of trace.

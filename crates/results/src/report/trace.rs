@@ -3,7 +3,8 @@
 //! Method: five ways, from dear to cheap.
 //! - *whole*: every IO with its exact response time, submission and offset;
 //! - *rounded*: every IO with its response time to 0.05 %, in place of a whole
-//!   trace where there is no room (short runs);
+//!   trace where there is no room (short runs), and where it went to a 256th of
+//!   the space used, where there is room for that;
 //! - *aggregated*: see [`super::aggregate`] (long runs);
 //! - *coarse*: the same to 1.6 %, without means and locations;
 //! - *sketched*: a histogram and the slowest IOs, where there is no room left.
@@ -51,6 +52,9 @@ pub(crate) struct Trace {
     pub(crate) cells: Option<usize>,
     /// The slowest IOs, exactly; not in whole traces, which have them all.
     pub(crate) outliers: Vec<Outlier>,
+    /// Buckets of the histogram with their counts; sketches only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) histogram: Option<Vec<(i64, i64)>>,
     #[serde(skip)]
     pub(crate) blob: String,
 }
@@ -68,8 +72,11 @@ impl Class {
 impl Trace {
     /// Bytes it takes in the page, its description included.
     pub(crate) fn cost(&self) -> usize {
-        let described = self.columns.len() * 60 + self.classes.len() * 20 + self.outliers.len() * 50;
-        self.blob.len() + described / 2 + 200
+        // What is in the table is compressed with it; a blob needs its element.
+        let described = self.columns.len() * 12 + self.classes.len() * 4 + self.outliers.len() * 28;
+        let histogram = self.histogram.as_ref().map_or(0, |h| h.len() * 5);
+        let element = if self.blob.is_empty() { 0 } else { 80 };
+        self.blob.len() + described + histogram + element + 40
     }
 }
 
@@ -130,11 +137,18 @@ pub(crate) fn whole(records: &[IoRecord]) -> Trace {
     finish(Kind::Whole, records, blob, Vec::new())
 }
 
-/// Every IO's response time, rounded; the `outliers` exactly.
-pub(crate) fn in_steps(records: &[IoRecord], outliers: Vec<Outlier>) -> Trace {
+/// Every IO's response time, rounded; the `outliers` exactly; with `places`
+/// also where each IO went, to a 256th of the space they use.
+pub(crate) fn in_steps(records: &[IoRecord], outliers: Vec<Outlier>, places: bool) -> Trace {
     let responses: Vec<i64> = records.iter().map(|r| i64::from(rounded(r.response().0))).collect();
     let mut blob = Blob::default();
     blob.add_plain("response", &responses);
+    if places {
+        let offsets: Vec<i64> = records.iter().map(|r| r.offset().0 as i64).collect();
+        let least = offsets.iter().copied().min().unwrap_or(0);
+        let span = offsets.iter().copied().max().unwrap_or(0) - least;
+        blob.add("place", Code::Plain, least, span / 256 + 1, &offsets);
+    }
     finish(Kind::Rounded, records, blob, outliers)
 }
 
@@ -151,6 +165,7 @@ fn finish(kind: Kind, records: &[IoRecord], mut blob: Blob, outliers: Vec<Outlie
         columns,
         cells: None,
         outliers,
+        histogram: None,
         blob: text,
     }
 }

@@ -4,7 +4,7 @@ const PER_DECADE = 32;
 
 // The runs of the same pattern at the same value.
 function repeatsOf(run) {
-  const key = r => JSON.stringify([r.purpose, r.baseline, r.point && [r.point.micro_benchmark, r.point.value], r.point ? null : r.pattern.replace(/target_offset=[^,)]*/g, "")]);
+  const key = r => JSON.stringify([r.purpose, r.baseline, r.point && [r.point.micro, r.point.parameter, r.point.value], r.point ? null : r.pattern.replace(/target_offset=[^,)]*/g, "")]);
   const own = key(run);
   return runs.filter(r => r.trace && key(r) === own).slice(0, 6);
 }
@@ -37,10 +37,87 @@ async function distribution(run, cumulative) {
     svg("path", { class: "frame", d: `M${f.left},${f.top}V${f.height - f.bottom}H${f.width - f.right}` }),
     svg("text", { x: f.width / 2, y: f.height - 8, "text-anchor": "middle" }, "response time, all IOs"),
   ];
+  const own = list.find(l => l.own), found = modes(own.bins, own.n);
+  const top = f.top + 10;
+  shapes.push(found.length > 1 ? found.map((m, i) => [
+    svg("line", { class: "knee", x1: x(m.ns), x2: x(m.ns), y1: f.top, y2: f.height - f.bottom }),
+    svg("text", { class: "figure-name", x: x(m.ns) + (x(m.ns) > f.width * 0.8 ? -4 : 4), y: top + 13 * i, "text-anchor": x(m.ns) > f.width * 0.8 ? "end" : "start" }, `${percent(m.share)} ${time(m.ns)}`),
+  ]) : null);
   const label = cumulative ? "Share of IOs not slower" : "Share of IOs by response time";
   return el("div", {},
     svg("svg", { class: `chart c-${style.c}`, viewBox: `0 0 ${f.width} ${f.height}`, role: "img", "aria-label": label }, frame, shapes),
+    el("p", { class: "status" }, modesText(found, own.n)),
     list.length > 1 ? el("p", { class: "status" }, `Filled: run ${run.id}; lines: ${list.filter(l => !l.own).map(l => `run ${l.run.id}`).join(", ")} (its repeats).`) : null);
+}
+
+const percent = share => (share >= 0.1 ? `${Math.round(share * 100)} %` : `${parseFloat((share * 100).toPrecision(2))} %`);
+
+// The modes that response times oscillate between: heaps of the histogram with a
+// valley between them of at most a third of the lower one's height, and at least
+// 0.5 % of the IOs. [{ns, share}], the middle IO of each heap.
+function modes(bins, n) {
+  if (!bins.length) return [];
+  const first = bins[0][0], heights = new Array(bins[bins.length - 1][0] - first + 1).fill(0);
+  for (const [bin, m] of bins) heights[bin - first] = m;
+  const smooth = heights.map((h, i) => (h * 2 + (heights[i - 1] || 0) + (heights[i + 1] || 0)) / 4);
+  const sum = (a, b) => heights.slice(a, b).reduce((x, y) => x + y, 0);
+  let heaps = [];
+  let start = 0;
+  for (let i = 1; i <= smooth.length; i++) {
+    const empty = i === smooth.length || (smooth[i] <= (smooth[i - 1] || 0) && smooth[i] < (smooth[i + 1] || 0)) || (smooth[i] === 0 && smooth[i - 1] > 0);
+    if (empty) { heaps.push([start, i]); start = i; }
+  }
+  const top = ([a, b]) => Math.max(...smooth.slice(a, b), 0);
+  for (let k = 0; k + 1 < heaps.length;) {
+    const valley = Math.min(smooth[heaps[k][1] - 1], smooth[heaps[k][1]]);
+    const low = Math.min(top(heaps[k]), top(heaps[k + 1]));
+    const small = h => sum(...h) < 0.005 * n;
+    if (valley > low / 3 || small(heaps[k]) || small(heaps[k + 1])) { heaps.splice(k, 2, [heaps[k][0], heaps[k + 1][1]]); k = Math.max(0, k - 1); } else k++;
+  }
+  return heaps.map(([a, b]) => {
+    const m = sum(a, b);
+    let middle = a;
+    for (let seen = heights[a]; seen < m / 2 && middle + 1 < b;) seen += heights[++middle];
+    return { ns: 10 ** ((middle + 0.5 + first) / PER_DECADE), share: m / n };
+  }).filter(m => m.share > 0);
+}
+function modesText(found) {
+  if (found.length < 2) return "One mode: the response times form a single heap.";
+  return `${found.length} modes: ${found.map(m => `${percent(m.share)} of the IOs about ${time(m.ns)}`).join(", ")}.`;
+}
+
+// The repeats of a run side by side, on the same scales; choosing one shows it.
+async function repeatsSideBySide(run) {
+  const list = repeatsOf(run).sort((a, b) => a.id - b.id);
+  if (list.length < 2) return null;
+  const traces = [];
+  for (const r of list) traces.push(await loadTrace(r));
+  const ends = extent(list.flatMap((r, k) => (traces[k].response ? extent(traces[k].response) : extent(traces[k].histogram.map(h => h.ns)))));
+  const means = list.map(r => r.running.mean).filter(v => v !== null), [least, most] = extent(means);
+  const pictures = list.map((r, k) => {
+    const canvas = el("canvas", { class: "tiny", role: "img", "aria-label": `response times of run ${r.id}` });
+    const draw = () => tiny(canvas, r, traces[k], ends);
+    theme.listeners.push(() => canvas.isConnected && draw());
+    requestAnimationFrame(draw);
+    return el("figure", {}, canvas, el("figcaption", {}, runButton(r.id), ` mean ${time(r.running.mean)}`));
+  });
+  const spread = means.length > 1 && least > 0 ? ` Their means differ by ${percent(most / least - 1)}.` : "";
+  return el("div", { class: "card" }, el("h3", {}, "Repeats side by side", el("small", {}, ` the same scales.${spread}`)), el("div", { class: "tinies" }, pictures));
+}
+
+function tiny(canvas, run, trace, [least, most]) {
+  const { context, w, h } = prepare(canvas, 60, 40);
+  const low = Math.log(Math.max(1, least)), high = Math.log(Math.max(2, most * 1.05));
+  const y = ns => h - 4 - (Math.log(Math.max(1, ns)) - low) / (high - low || 1) * (h - 8), x = io => 3 + io / Math.max(1, trace.length) * (w - 6);
+  context.strokeStyle = color("line");
+  context.strokeRect(0.5, 0.5, w - 1, h - 1);
+  if (trace.response) for (let i = 0; i < trace.n; i++) {
+    context.fillStyle = color(styleOf(trace.classes[trace.cls[i]].group).c);
+    context.fillRect(x(trace.io[i]) - 0.75, y(trace.response[i]) - 0.75, 1.5, 1.5);
+  } else if (trace.time) trace.time.forEach((cells, k) => {
+    context.fillStyle = color(styleOf(trace.classes[k].group).c);
+    for (let i = 0; i < trace.cells; i++) if (cells.count[i]) context.fillRect(x(i / trace.cells * trace.length), y(cells.max[i]), 1, Math.max(1, y(cells.min[i]) - y(cells.max[i])));
+  });
 }
 
 function shape(l, cumulative, x, y, f) {
@@ -79,7 +156,8 @@ class Location {
     this.canvas.hidden = !known;
     if (!known) return;
     const ends = trace.offset ? this.ends() : this.usedEnds();
-    const ticks = logTicks(Math.max(1, run.all[1][0] * 0.97), Math.max(2, run.all[1][1] * 1.03));
+    const seen = trace.response ? extent(trace.response) : extent(trace.histogram.map(h => h.ns).concat(trace.outliers.map(o => o.response)));
+    const ticks = logTicks(Math.max(1, seen[0] * 0.97), Math.max(2, seen[1] * 1.03));
     const s = scales(w, h, ends[0], ends[1], ticks[0], ticks[ticks.length - 1]);
     const unit = 2 ** Math.max(0, Math.ceil(Math.log2((ends[1] - ends[0]) / Math.max(2, w / 80))));
     const xTicks = [];

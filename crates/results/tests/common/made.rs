@@ -83,7 +83,19 @@ pub fn unpack(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The page's rows of runs.
-pub fn rows(html: &str) -> Vec<Value> {
-    serde_json::from_slice(&unpack(element(html, "runs"))).expect("the runs")
+/// What the page says apart from traces.
+pub fn facts(html: &str) -> Value {
+    serde_json::from_slice(&unpack(element(html, "facts"))).expect("the facts")
+}
+
+/// The column `name` of the page's table of runs.
+pub fn column(html: &str, name: &str) -> Vec<Value> {
+    serde_json::from_value(facts(html)["table"][name].clone()).expect("a column")
+}
+
+/// A store's profile, made of its runs and written into it.
+pub fn profiled(dir: &Path) -> uflip_results::Profile {
+    let profile = uflip_results::profile::build(&Store::open(dir).expect("a store")).expect("a profile");
+    uflip_results::profile::write(dir, &profile).expect("written");
+    profile
 }
