@@ -45,6 +45,9 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Write results as CSV, JSON or Parquet, or as figures for a paper
     Export(ExportArgs),
+    /// Show how easy meaningless results are and how to get others: bad
+    /// measurements, setting the parameters, good measurements
+    Demo(extra::DemoArgs),
     /// Simulated devices: list them, explain one, or attach one as a block device
     Sim(SimArgs),
     /// Run a job file: experiments as text, one a line
