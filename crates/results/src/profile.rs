@@ -92,6 +92,9 @@ pub struct Profile {
     pub parallelism: Effect,
     /// What mixing two baselines gains or loses.
     pub mix: Effect,
+    /// Cost models fitted to these runs; see `docs/models.md`.
+    #[serde(default)]
+    pub cost_models: crate::model::Models,
     /// What kind of device this is.
     pub device_class: DeviceClass,
     /// The seven hints of paper 001 on this device.
@@ -155,6 +158,7 @@ fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
         granularity: figures::granularity(facts),
         parallelism: effects::parallelism(facts),
         mix: effects::mix(facts),
+        cost_models: crate::model::fit(&crate::model::curves(&contents.runs), None),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),

@@ -1,8 +1,7 @@
 //! Memory in proportion to the capacity: at most 10 bytes for each page of 4 KiB
 //! with page mapping and up to 30 % of spare capacity (4 for the map, 4 and a bit
-//! for each physical page), below
-//! half a byte with the FTLs that map superblocks. Measured as the growth of the
-//! process, so that nothing is left out.
+//! for each physical page), below half a byte with the FTLs that map superblocks.
+//! Measured as the growth of a process, so that nothing is left out.
 
 #[path = "../benches/speed/measured.rs"]
 mod measured;
@@ -10,8 +9,6 @@ mod measured;
 use measured::{BAST, FAST, Measured, PAGE, fill, open, random_format, random_writes, timed};
 
 const GIB: u64 = 1 << 30;
-const CAPACITY: u64 = 8 * GIB;
-const PAGES: u64 = CAPACITY / 4096;
 
 /// Bytes of memory this process holds, where the system tells.
 fn resident() -> Option<u64> {
@@ -20,17 +17,18 @@ fn resident() -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// A device of which every page was written, and a part again at random.
-fn written(text: &str) -> uflip_sim::SimDevice {
-    let text = text.replace("capacity_mib = 32768", "capacity_mib = 8192");
-    let mut device = open(&text);
-    let filled: Measured = timed(&mut device, fill(CAPACITY, 131_072));
-    assert_eq!(filled.ios * 32, PAGES);
-    timed(&mut device, random_format(CAPACITY, GIB / 4, 1));
-    let last = timed(&mut device, random_writes(CAPACITY, 4096, 100_000, 2));
+/// A device of which every page was written, and a part again at random; and
+/// its pages.
+fn written(text: &str) -> (uflip_sim::SimDevice, u64) {
+    let mut device = open(text);
+    let capacity = uflip_device::Device::geometry(&device).capacity.0;
+    let filled: Measured = timed(&mut device, fill(capacity, 131_072));
+    assert_eq!(filled.ios * 131_072, capacity);
+    timed(&mut device, random_format(capacity, GIB / 4, 1));
+    let last = timed(&mut device, random_writes(capacity, 4096, 100_000, 2));
     assert!(last.programs >= last.ios && last.seconds > 0.0);
     assert!(last.operations_per_io() >= 1.0 && last.mios_s() > 0.0 && last.write_amplification() >= 1.0);
-    device
+    (device, capacity / 4096)
 }
 
 /// The FTLs and the bytes a page that they may take.
@@ -39,10 +37,11 @@ fn cases() -> Vec<(&'static str, String, f64)> {
     let spare = PAGE.replace("over_provisioning = 0.07", "over_provisioning = 0.3");
     let block =
         BAST.replace("kind = \"bast\"", "kind = \"block\"").replace("log_blocks = 8", "open_blocks = 8");
+    let small = |text: &str| text.replace("capacity_mib = 32768", "capacity_mib = 8192");
     vec![
-        ("page", PAGE.to_string(), 10.0),
-        ("page, 30 % spare", spare, 10.0),
-        ("dftl", dftl, 10.0),
+        ("page", small(PAGE), 10.0),
+        ("page, 30 % spare", small(&spare), 10.0),
+        ("dftl", small(&dftl), 10.0),
         ("bast", BAST.to_string(), 0.5),
         ("fast", FAST.to_string(), 0.5),
         ("block", block, 0.5),
@@ -63,7 +62,7 @@ fn bytes_a_page(case: usize, hog: u64) -> f64 {
         .expect("a process of its own");
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find_map(|l| l.split_once("grew by ")).map(|(_, bytes)| bytes.to_string());
-    line.and_then(|b| b.parse::<f64>().ok()).unwrap_or_else(|| panic!("{text}")) / PAGES as f64
+    line.and_then(|b| b.parse::<f64>().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
 #[test]
@@ -75,9 +74,11 @@ fn memory_is_in_proportion_to_capacity() {
     if let Ok(what) = std::env::var(CASE) {
         let (case, hog) = what.split_once(' ').expect("case and bytes");
         let (case, hog): (usize, u64) = (case.parse().unwrap(), hog.parse().unwrap());
-        let held = (written(&cases()[case].1), vec![1u8; (hog * PAGES) as usize]);
-        println!("grew by {}", resident().unwrap_or(0).saturating_sub(before));
-        drop(held);
+        let (device, pages) = written(&cases()[case].1);
+        let hog = vec![1u8; (hog * pages) as usize];
+        let grown = resident().unwrap_or(0).saturating_sub(before);
+        println!("grew by {}", grown as f64 / pages as f64);
+        drop((device, hog));
         return;
     }
     for (case, (name, _, most)) in cases().into_iter().enumerate() {

@@ -71,6 +71,12 @@ pub struct RunArgs {
     /// The folder for the results; a new one is made where none is named
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// The experiments of a ready-made job instead of the micro-benchmarks:
+    /// ajwani (Ajwani et al. 2008), ajwani-short (the same in minutes),
+    /// ajwani-endurance (wears the device out), write-cost (Lee et al. 2009);
+    /// --only names its lines
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "budget", "preset", "values"])]
+    pub suite: Option<String>,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
     #[command(flatten)]
@@ -211,7 +217,8 @@ pub struct EngineArgs {
     #[arg(long, value_enum, default_value_t = BufferingArg::Direct)]
     pub buffering: BufferingArg,
     /// What is written: random (never compressible, never the same twice),
-    /// zeros, a byte such as 0xa5, or age (a count of writes)
+    /// zeros, a byte such as 0xa5, cyclic (0x00 to 0xff), or age (a count of
+    /// writes)
     #[arg(long, value_name = "WHAT", default_value = "random")]
     pub data: Data,
 }

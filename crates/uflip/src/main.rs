@@ -13,6 +13,7 @@ mod interrupt;
 mod lab;
 mod live;
 mod progress;
+mod replay;
 mod target;
 
 use args::{Cli, Command};

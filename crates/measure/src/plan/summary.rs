@@ -143,7 +143,7 @@ impl Plan {
 fn pauses_ms(timing: Timing, ios: u64) -> f64 {
     let between = ios.saturating_sub(1) as f64;
     match timing {
-        Timing::Consecutive => 0.0,
+        Timing::Consecutive | Timing::Synced { .. } => 0.0,
         Timing::Pause { pause } => between * pause.as_millis_f64(),
         Timing::Burst { pause, burst } => (between / f64::from(burst.max(1))).floor() * pause.as_millis_f64(),
     }

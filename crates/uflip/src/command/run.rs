@@ -7,7 +7,7 @@ mod plan_file;
 
 use crate::args::{Cli, Command, MethodArg, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
-use crate::command::{fresh_seed, profile, report, show};
+use crate::command::{fresh_seed, job, profile, report, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::live::Live;
@@ -73,6 +73,9 @@ struct Session {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
+    if args.suite.is_some() || (args.resume && job::is_job(args.output.as_deref())) {
+        return job::suite(args);
+    }
     let (dir, options) = measure_as_typed(&args, Extent::Whole)?;
     if options.remove_scratch {
         scratch::remove(Path::new(&options.target))?;

@@ -34,7 +34,7 @@ fn slower(folder: &Path) -> String {
         .expect("a description");
     let link = device.get_mut("link").and_then(toml::Value::as_table_mut).expect("a link");
     for (name, value) in link.iter_mut() {
-        let Some(number) = value.as_float() else { continue };
+        let Some(number) = value.as_float().or(value.as_integer().map(|n| n as f64)) else { continue };
         if name.ends_with("_us") {
             *value = toml::Value::Float(number * 1.5);
         } else if name.ends_with("_mb_s") {

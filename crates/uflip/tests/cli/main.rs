@@ -12,5 +12,6 @@ mod kill;
 mod live;
 mod profile;
 mod streaming;
+mod suite;
 mod support;
 mod witness;
