@@ -298,6 +298,7 @@ mod tests {
         for name in crate::catalogue::names() {
             let d = crate::catalogue::get(name).unwrap();
             let text = explain(&d);
+            println!("{text}");
             assert!(text.contains(&d.name) && text.lines().count() > 6, "{text}");
         }
         let mtron = explain(&crate::catalogue::get("mtron").unwrap());
