@@ -52,7 +52,7 @@ fn flash(out: &mut String, d: &Description, g: &Geometry, t: &Timing, f: &Ftl) {
     let sb = Bytes(shape.sb_bytes());
     row(out, "superblock", &format!("{sb} = {lanes} lanes x {rows} pages x {}", Bytes(shape.unit_bytes)));
     let banks = match shape.banks {
-        1 => "1: all dies work in lock-step".to_string(),
+        1 => "1: a superblock lies in all dies".to_string(),
         n => format!("{n} that work independently; superblock s lies in bank s mod {n}"),
     };
     row(out, "banks", &banks);
