@@ -25,8 +25,14 @@ pub enum Data {
     /// One byte throughout.
     Byte(u8),
     /// Each 8-byte word holds the number of writes the stream has done so far
-    /// (paper 004, appendix A).
+    /// in the session (paper 004, appendix A: "the approximate age of the
+    /// device, in number of writes").
     Age,
+    /// The same, counted on from so many writes: what a resumed job uses.
+    AgeFrom(u64),
+    /// The bytes 0x00 to 0xff, cyclically, from the start of every IO (paper
+    /// 004, appendix A).
+    Cyclic,
 }
 
 impl FromStr for Data {
@@ -36,13 +42,16 @@ impl FromStr for Data {
             "random" => Ok(Data::Random),
             "zeros" => Ok(Data::Zeros),
             "age" => Ok(Data::Age),
-            _ => text
-                .strip_prefix("0x")
-                .and_then(|hex| u8::from_str_radix(hex, 16).ok())
-                .map(Data::Byte)
-                .ok_or_else(|| {
-                    format!("'{text}' is no buffer content; type random, zeros, age or a byte such as 0xa5")
-                }),
+            "cyclic" => Ok(Data::Cyclic),
+            _ => {
+                let from = text.strip_prefix("age:").and_then(|n| n.parse().ok()).map(Data::AgeFrom);
+                let byte = text.strip_prefix("0x").and_then(|hex| u8::from_str_radix(hex, 16).ok());
+                from.or(byte.map(Data::Byte)).ok_or_else(|| {
+                    format!(
+                        "'{text}' is no buffer content; type random, zeros, cyclic, age or a byte such as 0xa5"
+                    )
+                })
+            }
         }
     }
 }
@@ -54,6 +63,8 @@ impl fmt::Display for Data {
             Data::Zeros => f.write_str("zeros"),
             Data::Byte(b) => write!(f, "0x{b:02x}"),
             Data::Age => f.write_str("age"),
+            Data::AgeFrom(writes) => write!(f, "age:{writes}"),
+            Data::Cyclic => f.write_str("cyclic"),
         }
     }
 }
@@ -118,6 +129,8 @@ pub struct IoBuffer {
     /// Distinguishes this buffer's stamps from every other buffer's.
     identity: u64,
     writes: u64,
+    /// A read may have left its own bytes.
+    read_into: bool,
     rng: Rng,
 }
 
@@ -130,7 +143,8 @@ impl IoBuffer {
             memory: AlignedBuffer::new(capacity),
             data,
             identity,
-            writes: 0,
+            writes: if let Data::AgeFrom(writes) = data { writes } else { 0 },
+            read_into: false,
             rng: Rng::new(identity),
         };
         buffer.fill();
@@ -140,7 +154,10 @@ impl IoBuffer {
     fn fill(&mut self) {
         match self.data {
             Data::Random => self.rng.fill(self.memory.bytes_mut()),
-            Data::Zeros | Data::Age => self.memory.bytes_mut().fill(0),
+            Data::Zeros | Data::Age | Data::AgeFrom(_) => self.memory.bytes_mut().fill(0),
+            Data::Cyclic => {
+                (0u8..=255).cycle().zip(self.memory.bytes_mut()).for_each(|(value, byte)| *byte = value);
+            }
             Data::Byte(b) => self.memory.bytes_mut().fill(b),
         }
     }
@@ -156,15 +173,23 @@ impl IoBuffer {
             self.fill();
         }
         if io.mode == Mode::Write {
+            // Random bytes stay what a read left: each sector's stamp is new, and
+            // filling again would take longer than all else between two IOs.
+            if self.read_into && self.data != Data::Random {
+                self.fill();
+                self.read_into = false;
+            }
             match self.data {
                 Data::Random => self.stamp(size),
-                Data::Age => {
+                Data::Age | Data::AgeFrom(_) => {
                     let age = self.writes.to_le_bytes();
                     self.memory.bytes_mut()[..size].chunks_exact_mut(8).for_each(|w| w.copy_from_slice(&age));
                 }
-                Data::Zeros | Data::Byte(_) => {}
+                Data::Zeros | Data::Byte(_) | Data::Cyclic => {}
             }
             self.writes += 1;
+        } else {
+            self.read_into = true;
         }
         &mut self.memory.bytes_mut()[..size]
     }
@@ -231,6 +256,24 @@ mod tests {
         let mut age = IoBuffer::new(512, Data::Age, 1, 0);
         age.prepare(&write(512));
         assert_eq!(age.prepare(&write(512))[..16], [1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        let mut age = IoBuffer::new(512, Data::AgeFrom(0x1234), 1, 0);
+        assert_eq!(age.prepare(&write(512))[..9], [0x34, 0x12, 0, 0, 0, 0, 0, 0, 0x34]);
+        // Cyclically, also after a read into the buffer was larger than it.
+        let mut cyclic = IoBuffer::new(512, Data::Cyclic, 1, 0);
+        for size in [512, 8192] {
+            let bytes = cyclic.prepare(&write(size));
+            assert!(bytes.iter().enumerate().all(|(at, byte)| usize::from(*byte) == at % 256), "{size}");
+        }
+    }
+
+    #[test]
+    fn what_a_read_left_is_not_written() {
+        let read = Io { mode: Mode::Read, ..write(512) };
+        for (data, expected) in [(Data::Zeros, 0), (Data::Byte(7), 7), (Data::Cyclic, 0)] {
+            let mut buffer = IoBuffer::new(512, data, 1, 0);
+            buffer.prepare(&read).fill(0xee);
+            assert_eq!(buffer.prepare(&write(512))[0], expected, "{data}");
+        }
     }
 
     #[test]
@@ -242,7 +285,8 @@ mod tests {
 
     #[test]
     fn contents_have_a_text_form() {
-        for data in [Data::Random, Data::Zeros, Data::Age, Data::Byte(0xa5)] {
+        let all = [Data::Random, Data::Zeros, Data::Age, Data::AgeFrom(7), Data::Cyclic, Data::Byte(0xa5)];
+        for data in all {
             assert_eq!(data.to_string().parse(), Ok(data));
         }
         assert!("ones".parse::<Data>().is_err());

@@ -12,6 +12,7 @@ use crate::pattern::PatternError;
 use crate::plan::{Plan, Step};
 use crate::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
 use crate::state::State;
+use std::ops::Range;
 use uflip_device::rng::derive_seed;
 use uflip_device::{Device, DeviceError, Nanos, RunEnd, RunLimits, Stop};
 
@@ -150,24 +151,43 @@ pub fn execute(
     control: Control<'_>,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Finished, ExecuteError> {
+    execute_steps(plan, 0..plan.steps.len(), device, sink, resetter, control, progress)
+}
+
+/// The same for some of the plan's steps only. A pause among them is made even
+/// where it comes first, unless it is the plan's first step.
+///
+/// # Errors
+/// As [`execute`].
+pub fn execute_steps(
+    plan: &Plan,
+    steps: Range<usize>,
+    device: &mut dyn Device,
+    sink: &mut dyn Sink,
+    resetter: &mut Resetter<'_>,
+    control: Control<'_>,
+    progress: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Finished, ExecuteError> {
     let started = device.now();
-    let of = plan.runs().count();
+    let steps = steps.start.min(plan.steps.len())..steps.end.min(plan.steps.len());
+    let within = &plan.steps[..steps.end];
+    let of = within[steps.start..].iter().filter(|step| matches!(step, Step::Run(_))).count();
     let mut walk = Walk { device, sink, control, progress, started, of, finished: Finished::default() };
     let mut index = 0;
     let mut pause = Nanos::ZERO;
-    let mut acted = false;
-    for (number, step) in plan.steps.iter().enumerate() {
+    // Earlier steps were done before, perhaps a moment ago.
+    let mut acted = steps.start > 0;
+    for (number, step) in within.iter().enumerate().skip(steps.start) {
         match step {
             Step::Pause { nanos } => pause = (*nanos).max(pause),
             Step::Reset { state } => {
-                if !walk.any_missing(&plan.steps[number + 1..]) {
+                if !walk.any_missing(&within[number + 1..]) {
                     continue;
                 }
                 if walk.stop_asked() {
                     break;
                 }
-                let seed = derive_seed(plan.seed, u64::MAX - number as u64);
-                walk.reset(ResetRequest { state: *state, seed }, resetter)?;
+                walk.reset(request(plan, number, *state), resetter)?;
                 acted = true;
             }
             Step::Run(spec) if walk.sink.has(spec.id) => {
@@ -183,7 +203,7 @@ pub fn execute(
                 if walk.stop_asked() {
                     break;
                 }
-                let limit = walk.time_limit(spec, &plan.steps[number..]);
+                let limit = walk.time_limit(spec, &within[number..]);
                 walk.run(spec, index, limit)?;
                 acted = true;
                 index += 1;
@@ -195,6 +215,53 @@ pub fn execute(
     }
     walk.finished.elapsed = walk.device.now().saturating_sub(started);
     Ok(walk.finished)
+}
+
+/// What the reset that is step `number` of a plan asks for.
+fn request(plan: &Plan, number: usize, state: State) -> ResetRequest {
+    ResetRequest { state, seed: derive_seed(plan.seed, u64::MAX - number as u64) }
+}
+
+/// Does some of a plan's steps again and keeps nothing: brings a device in
+/// virtual time to where it was after them. True where it was stopped.
+///
+/// # Errors
+/// As [`execute`].
+pub fn replay_steps(
+    plan: &Plan,
+    steps: Range<usize>,
+    device: &mut dyn Device,
+    resetter: &mut Resetter<'_>,
+    stop: &Stop,
+) -> Result<bool, ExecuteError> {
+    let mut pause = Nanos::ZERO;
+    for (number, step) in plan.steps.iter().enumerate().take(steps.end).skip(steps.start) {
+        if stop.after_this_run() {
+            return Ok(true);
+        }
+        match step {
+            Step::Pause { nanos } => pause = (*nanos).max(pause),
+            Step::Reset { state } => {
+                resetter(request(plan, number, *state), device, stop)
+                    .map_err(|source| ExecuteError::Reset { state: *state, source })?;
+            }
+            Step::Run(spec) => {
+                let run = spec.id;
+                if pause > Nanos::ZERO {
+                    device.idle(std::mem::take(&mut pause), stop);
+                }
+                let streams = spec
+                    .pattern
+                    .streams(spec.io_count, spec.seed)
+                    .map_err(|source| ExecuteError::Pattern { run, source })?;
+                let limits = RunLimits { time: spec.time_limit, stop };
+                device
+                    .run(streams, &crate::state::Forget, limits)
+                    .map_err(|source| ExecuteError::Device { run, source })?;
+            }
+        }
+    }
+    Ok(stop.after_this_run())
 }
 
 /// The state of an execution.

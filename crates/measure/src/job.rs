@@ -41,6 +41,9 @@ pub struct Job {
     pub data: Option<Data>,
     /// What lies between an IO and the device; `None` for the command's own.
     pub buffering: Option<Buffering>,
+    /// The device's logical block, where it is known: what focal factors are
+    /// told by.
+    pub logical_block: Option<Bytes>,
     /// The experiments, in order.
     pub lines: Vec<Line>,
 }
@@ -61,7 +64,7 @@ pub struct Line {
     /// Accesses of a run.
     pub count: Option<u64>,
     /// Bytes of a run, instead of accesses: `bytes / block size` of these.
-    pub bytes: Option<Bytes>,
+    pub bytes: Option<Amount>,
     /// Time limit of a run.
     pub time: Option<Nanos>,
     /// How often each pattern is performed.
@@ -75,6 +78,8 @@ pub struct Line {
     /// Double the block size further until throughput grows by less than this
     /// share, in percent.
     pub until_percent: Option<f64>,
+    /// Accesses between two flushes; none where nothing is flushed.
+    pub syncs: Vec<u32>,
     /// Where sequential accesses start.
     pub start: Start,
     /// Where the target space begins.
@@ -109,6 +114,15 @@ pub enum Before {
         /// How long.
         time: Nanos,
     },
+}
+
+/// How much a run moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// So much.
+    Bytes(Bytes),
+    /// As much as the target space has.
+    All,
 }
 
 /// The length of a burst.
@@ -183,6 +197,15 @@ impl fmt::Display for Length {
     }
 }
 
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Amount::Bytes(bytes) => f.write_str(&bytes.exact()),
+            Amount::All => f.write_str("all"),
+        }
+    }
+}
+
 impl fmt::Display for Before {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -219,7 +242,7 @@ impl fmt::Display for Line {
             write!(f, " count={count}")?;
         }
         if let Some(bytes) = self.bytes {
-            write!(f, " bytes={}", bytes.exact())?;
+            write!(f, " bytes={bytes}")?;
         }
         if let Some(time) = self.time {
             write!(f, " time={}", time.exact())?;
@@ -236,6 +259,9 @@ impl fmt::Display for Line {
         }
         if let Some(percent) = self.until_percent {
             write!(f, " until={percent}%")?;
+        }
+        if !self.syncs.is_empty() {
+            write!(f, " sync={}", list(&self.syncs, ",", u32::to_string))?;
         }
         if self.start == Start::Zero {
             f.write_str(" start=0")?;
@@ -266,6 +292,7 @@ impl fmt::Display for Job {
         set.extend(self.seed.map(|seed| format!("seed={seed}")));
         set.extend(self.data.map(|data| format!("data={data}")));
         set.extend(self.buffering.map(|mode| format!("buffering={}", parse::buffering_word(mode))));
+        set.extend(self.logical_block.map(|block| format!("logical={}", block.exact())));
         if !set.is_empty() {
             writeln!(f, "set {}", set.join(" "))?;
         }

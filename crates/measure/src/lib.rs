@@ -2,6 +2,7 @@
 //! execution. Knows no concrete device.
 #![forbid(unsafe_code)]
 
+pub mod auto;
 pub mod detect;
 pub mod dry_run;
 pub mod execute;
@@ -13,8 +14,11 @@ pub mod plan;
 pub mod run;
 pub mod state;
 
-pub use execute::{Budget, Control, ExecuteError, Finished, Progress, ResetRequest, Resetter, execute};
+pub use execute::{
+    Budget, Control, ExecuteError, Finished, Progress, ResetRequest, Resetter, execute, execute_steps,
+    replay_steps,
+};
 pub use micro::{Curve, MicroBenchmark, Override, Overrides, Preset, Skipped};
 pub use pattern::{Baseline, Basic, Location, Mode, Pattern, PatternError, Ratio, Timing, mix_counts};
-pub use plan::{Plan, PlanError, PlanOptions, Step, make_plan};
+pub use plan::{Method, Plan, PlanError, PlanOptions, Step, make_plan};
 pub use state::State;

@@ -18,7 +18,7 @@
 //! passes of the same kind differ by more than 1 MB/s; "1 GB" is called "rather ad
 //! hoc" there, so several amounts can be compared.
 
-use crate::job::{Job, JobPlan, Role, expand, parse};
+use crate::job::{Amount, Job, JobPlan, Role, expand, parse};
 use crate::run::RtStats;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -28,6 +28,8 @@ use uflip_device::{Bytes, Geometry};
 pub const START: Bytes = Bytes(4096);
 /// Sizes are equal to within this share by the statistical rule.
 pub const MARGIN: f64 = 0.05;
+/// What the lines of the procedure's job begin with.
+pub const LINE: &str = "lb-";
 /// Two-sided 95 % of the normal distribution.
 const Z95: f64 = 1.959_964;
 
@@ -55,8 +57,7 @@ pub struct Pass {
 pub struct Found {
     /// Written in each pass.
     pub bytes_per_pass: Bytes,
-    /// The answer: by the statistical rule, or the paper's where that found
-    /// none; `None` where no size was equal by either.
+    /// The answer: by the statistical rule; `None` where no size was equal.
     pub logical_block_bytes: Option<Bytes>,
     /// By the paper's rule.
     pub by_whole_numbers: Option<Bytes>,
@@ -121,7 +122,7 @@ pub fn judge(bytes_per_pass: Bytes, passes: Vec<Pass>) -> Found {
     let (whole, statistics) = (first(|p| p.equal_whole_numbers), first(|p| p.equal_statistically));
     Found {
         bytes_per_pass,
-        logical_block_bytes: statistics.or(whole),
+        logical_block_bytes: statistics,
         by_whole_numbers: whole,
         by_statistics: statistics,
         passes,
@@ -150,7 +151,7 @@ pub fn job(amounts: &[Bytes], largest: Bytes) -> Result<Job, String> {
         }
         let size = amount.exact();
         let range = format!("{}..{}*2", START.exact(), Bytes(most).exact());
-        text += &format!("lb-{size} sw,rw bs={range} bytes={size} size={size} start=0\n");
+        text += &format!("{LINE}{size} sw,rw bs={range} bytes={size} size={size} start=0\n");
     }
     parse(&text).map_err(|e| e.to_string())
 }
@@ -181,7 +182,10 @@ pub fn evaluate(job: &Job, planned: &JobPlan, means: &BTreeMap<u32, Mean>, line:
     };
     let sizes = job.lines.get(line).map_or(&[][..], |line| &line.block_sizes);
     let both = |block: &Bytes| Some(compare(*block, of(*block, false)?, of(*block, true)?));
-    let amount = job.lines.get(line).and_then(|line| line.bytes).unwrap_or_default();
+    let amount = match job.lines.get(line).and_then(|line| line.bytes) {
+        Some(Amount::Bytes(bytes)) => bytes,
+        _ => Bytes(0),
+    };
     judge(amount, sizes.iter().filter_map(both).collect())
 }
 

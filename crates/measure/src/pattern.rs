@@ -98,6 +98,37 @@ pub enum Timing {
         /// Burst: IOs in a group.
         burst: u32,
     },
+    /// Consecutive, with a flush after every so many IOs: a file system's sync
+    /// (paper 002, section 3). The flush is an IO of its own in the stream.
+    Synced {
+        /// IOs from one flush to the next.
+        every: u32,
+    },
+}
+
+impl Timing {
+    /// The IOs of a stream of `data` reads or writes with their flushes.
+    pub const fn with_flushes(self, data: u64) -> u64 {
+        match self {
+            Timing::Synced { every: 1.. } => data.saturating_add(data / self.every()),
+            _ => data,
+        }
+    }
+
+    /// How many of a stream's first `ios` read or write.
+    pub const fn without_flushes(self, ios: u64) -> u64 {
+        match self {
+            Timing::Synced { every: 1.. } => ios - ios / (self.every() + 1),
+            _ => ios,
+        }
+    }
+
+    const fn every(self) -> u64 {
+        match self {
+            Timing::Synced { every } => every as u64,
+            _ => u64::MAX,
+        }
+    }
 }
 
 /// A basic pattern: one function for each attribute of an IO, with all its
@@ -346,6 +377,9 @@ impl Basic {
         in_range("target_size", size.0, 0, ADDRESSES - self.target_offset.0)?;
         if let Timing::Burst { burst, .. } = self.timing {
             in_range("burst", u64::from(burst), 1, u64::from(u32::MAX))?;
+        }
+        if let Timing::Synced { every } = self.timing {
+            in_range("sync", u64::from(every), 1, u64::from(u32::MAX))?;
         }
         let parts = match self.location {
             Location::Partitioned { partitions } => partitions,

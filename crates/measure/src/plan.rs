@@ -12,7 +12,7 @@
 //! 4.3 (pause between runs) and 5.1 (the default lengths).
 
 pub mod length;
-mod spaces;
+pub(crate) mod spaces;
 pub mod summary;
 
 use crate::micro::{Curve, MicroBenchmark, Overrides, Skipped};
@@ -75,8 +75,22 @@ pub enum Step {
     },
 }
 
+/// Where the lengths of runs and the pause between them come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// From the preset or the user.
+    #[default]
+    Fixed,
+    /// Found on the device by [`crate::auto`].
+    Auto,
+}
+
+/// All sixteenths of the values: [`PlanOptions::values_of_16`].
+pub const ALL_VALUES: u32 = 16;
+
 /// What [`make_plan`] is asked for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanOptions {
     /// The target, in words.
     pub target: String,
@@ -106,6 +120,11 @@ pub struct PlanOptions {
     pub min_rare: u64,
     /// How often each experiment is repeated.
     pub repeats: u32,
+    /// Where `io_counts` and `pause_between_runs` come from.
+    pub method: Method,
+    /// How many sixteenths of each curve's values are measured, evenly spread;
+    /// values that the user chose are never dropped.
+    pub values_of_16: u32,
 }
 
 impl PlanOptions {
@@ -131,6 +150,8 @@ impl PlanOptions {
             },
             min_rare: if quick { 16 } else { crate::pattern::mix::MIN_RARE },
             repeats: if quick { 1 } else { 3 },
+            method: Method::Fixed,
+            values_of_16: ALL_VALUES,
         }
     }
 }
@@ -158,6 +179,9 @@ pub enum PlanError {
     #[error("the plan has more than {} runs; type fewer repeats or values", u32::MAX)]
     TooManyRuns,
 }
+
+/// Why a value is skipped that the time budget has no room for.
+pub const DROPPED: &str = "left out to stay within the time budget";
 
 /// A run without number, seed and target space. The order of runs is that of
 /// `rank`, else as drafted.
@@ -189,20 +213,38 @@ pub fn make_plan(options: &PlanOptions, geometry: Geometry) -> Result<Plan, Plan
         skipped: Vec::new(),
         notes: Vec::new(),
     };
+    if options.state != State::None {
+        plan.steps.push(Step::Reset { state: options.state });
+    }
+    extend(&mut plan, options, &mut Spaces::new(geometry), 0)?;
+    Ok(plan)
+}
+
+/// Adds the benchmark's runs to a plan that may have runs already: theirs are
+/// the numbers below `first_id`, and `spaces` knows the room they took.
+///
+/// # Errors
+/// As [`make_plan`].
+pub(crate) fn extend(
+    plan: &mut Plan,
+    options: &PlanOptions,
+    spaces: &mut Spaces,
+    first_id: u32,
+) -> Result<(), PlanError> {
+    check_options(options, plan.geometry)?;
     let mut drafts = draft_baselines(options);
     for micro in MicroBenchmark::all() {
         if options.only.is_empty() || options.only.contains(&micro) {
-            draft_micro_benchmark(micro, options, geometry, &mut drafts, &mut plan.skipped);
+            draft_micro_benchmark(micro, options, plan.geometry, &mut drafts, &mut plan.skipped);
         }
     }
     let wanted = |b: &Baseline| options.baselines.is_empty() || options.baselines.contains(b);
     drafts.retain(|draft| draft.curve.baselines().iter().all(wanted));
     drafts.sort_by_key(|draft| draft.rank);
-    lay_out(drafts, options, &mut plan)?;
-    Ok(plan)
+    lay_out(drafts, options, plan, spaces, first_id)
 }
 
-fn check_options(options: &PlanOptions, geometry: Geometry) -> Result<(), PlanError> {
+pub(crate) fn check_options(options: &PlanOptions, geometry: Geometry) -> Result<(), PlanError> {
     Pattern::Basic(Baseline::Sr.basic(options.io_size)).check(geometry).map_err(PlanError::Baseline)?;
     if options.repeats == 0 {
         return Err(PlanError::Repeats);
@@ -249,14 +291,21 @@ fn draft_micro_benchmark(
     for curve in changes.baselines.unwrap_or_else(|| row.curves.to_vec()) {
         let values = changes.values.clone().unwrap_or_else(|| (row.values)(options.preset, curve, io_size));
         let mut points = Vec::new();
-        for value in values {
+        let kept = if changes.values.is_some() { ALL_VALUES } else { options.values_of_16 };
+        let kept = length::evenly(values.len(), kept);
+        for (place, value) in values.into_iter().enumerate() {
             let point = Point {
                 micro_benchmark: row.name.to_string(),
                 parameter: row.parameter.to_string(),
                 value,
                 label: (row.label)(value),
             };
-            match fitting(micro, curve, value, io_size, geometry) {
+            let fitting = if kept.contains(&place) {
+                fitting(micro, curve, value, io_size, geometry)
+            } else {
+                Err(DROPPED.to_string())
+            };
+            match fitting {
                 Ok(pattern) => points.push((point, pattern)),
                 Err(reason) => skipped.push(Skipped {
                     micro_benchmark: point.micro_benchmark,
@@ -317,16 +366,18 @@ fn rank(micro: MicroBenchmark, pattern: &Pattern) -> u8 {
 
 /// Gives the drafts their numbers, seeds and target spaces, with resets and
 /// pauses between them.
-fn lay_out(drafts: Vec<Draft>, options: &PlanOptions, plan: &mut Plan) -> Result<(), PlanError> {
-    let mut spaces = Spaces::new(plan.geometry);
+fn lay_out(
+    drafts: Vec<Draft>,
+    options: &PlanOptions,
+    plan: &mut Plan,
+    spaces: &mut Spaces,
+    first_id: u32,
+) -> Result<(), PlanError> {
     let pause = Step::Pause { nanos: options.pause_between_runs };
     let pauses = options.pause_between_runs > Nanos::ZERO;
     let reset = Step::Reset { state: options.state };
-    if options.state != State::None {
-        plan.steps.push(reset.clone());
-    }
     let mut wrapped = 0u32;
-    for (id, draft) in (0u64..).zip(drafts) {
+    for (id, draft) in (u64::from(first_id)..).zip(drafts) {
         let id = u32::try_from(id).map_err(|_| PlanError::TooManyRuns)?;
         let count = draft.counts.count;
         let pattern = match spaces.place(&draft.pattern, count) {

@@ -4,13 +4,18 @@
 //! size) over the whole device; sequential state is one sequential rewrite.
 //! How: lazy streams of writes whose bytes add up to the device's capacity. As
 //! random addresses repeat, one such pass leaves about a third of the blocks
-//! unwritten. Source: paper 000/001, section 4.1 ("writing the whole flash device
+//! unwritten; the complete random state (`state/complete.rs`) leaves none. Source: paper 000/001, section 4.1 ("writing the whole flash device
 //! completely yields a well-defined state") and section 5.1.
 
+mod complete;
+
 use crate::micro::NameError;
+use complete::Complete;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use uflip_device::rng::Rng;
 use uflip_device::{
     Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder, RunEnd, RunLimits,
@@ -30,6 +35,8 @@ pub enum State {
     None,
     /// Written at random.
     Random,
+    /// Written at random, every sector once.
+    Complete,
     /// Written sequentially.
     Sequential,
 }
@@ -39,6 +46,7 @@ impl fmt::Display for State {
         f.pad(match self {
             State::None => "none",
             State::Random => "random",
+            State::Complete => "complete",
             State::Sequential => "sequential",
         })
     }
@@ -47,10 +55,10 @@ impl fmt::Display for State {
 impl FromStr for State {
     type Err = NameError;
     fn from_str(text: &str) -> Result<State, NameError> {
-        let all = [State::None, State::Random, State::Sequential];
+        let all = [State::None, State::Random, State::Complete, State::Sequential];
         all.into_iter()
             .find(|state| state.to_string().eq_ignore_ascii_case(text.trim()))
-            .ok_or_else(|| NameError::new(text, "state", "none, random or sequential"))
+            .ok_or_else(|| NameError::new(text, "state", "none, random, complete or sequential"))
     }
 }
 
@@ -97,6 +105,10 @@ pub fn streams(state: State, geometry: Geometry, seed: u64, flash_block: Bytes) 
     let (random, largest) = match state {
         State::None => return Vec::new(),
         State::Random => (Some(Rng::new(seed)), flash_block.0),
+        State::Complete => {
+            let stretch = (flash_block.0.min(u64::from(IoRecord::MAX_SIZE)) / sector).max(1);
+            return vec![Box::new(Complete::new(geometry.capacity.0 / sector, stretch, sector, seed))];
+        }
         State::Sequential => (None, SEQUENTIAL_IO),
     };
     let largest = (largest.min(u64::from(IoRecord::MAX_SIZE)) / sector).max(1);
@@ -123,7 +135,29 @@ impl Recorder for Forget {
 /// # Errors
 /// [`DeviceError`] of the IO that failed.
 pub fn enforce(state: State, seed: u64, device: &mut dyn Device, stop: &Stop) -> Result<RunEnd, DeviceError> {
+    enforce_counted(state, seed, device, stop, &Arc::default())
+}
+
+/// The same; `submitted` counts the bytes of the IOs begun, for another thread
+/// to show.
+///
+/// # Errors
+/// As [`enforce`].
+pub fn enforce_counted(
+    state: State,
+    seed: u64,
+    device: &mut dyn Device,
+    stop: &Stop,
+    submitted: &Arc<AtomicU64>,
+) -> Result<RunEnd, DeviceError> {
+    let counted = |stream: Stream| -> Stream {
+        let submitted = submitted.clone();
+        Box::new(stream.inspect(move |io| {
+            submitted.fetch_add(u64::from(io.size), Ordering::Relaxed);
+        }))
+    };
     let streams = streams(state, device.geometry(), seed, FLASH_BLOCK);
+    let streams: Vec<Stream> = streams.into_iter().map(counted).collect();
     if streams.is_empty() {
         return Ok(RunEnd::default());
     }
@@ -142,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_state_writes_as_many_bytes_as_the_device_has() {
-        for state in [State::Random, State::Sequential] {
+        for state in [State::Random, State::Complete, State::Sequential] {
             let ios = ios(state, 1);
             assert_eq!(ios.iter().map(|io| u64::from(io.size)).sum::<u64>(), 8 << 20);
             for io in &ios {

@@ -124,6 +124,8 @@ pub struct StoreContents {
     pub manifest: Manifest,
     /// What was to be run.
     pub plan: Value,
+    /// What the automatic method found; None where it was not used.
+    pub calibration: Option<Value>,
     /// What was run, in the order of finishing.
     pub runs: Vec<RunRow>,
 }
@@ -153,10 +155,12 @@ impl StoreContents {
         }
         let manifest = serde_json::from_value(value).map_err(|e| damaged(&manifest_path, &e))?;
         let plan = read_json(&dir.join("plan.json"))?;
+        let calibration_path = dir.join("calibration.json");
+        let calibration = calibration_path.exists().then(|| read_json(&calibration_path)).transpose()?;
         let runs_path = dir.join("runs.ndjson");
         let bytes = std::fs::read(&runs_path).map_err(path_error("cannot read", &runs_path))?;
         let runs = parse_rows(&runs_path, &bytes)?.rows;
-        Ok(StoreContents { dir: dir.to_path_buf(), manifest, plan, runs })
+        Ok(StoreContents { dir: dir.to_path_buf(), manifest, plan, calibration, runs })
     }
 }
 

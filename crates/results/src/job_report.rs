@@ -16,23 +16,32 @@
 //! Units: MB/s with 10^6 bytes, seconds, ns in names. Source: paper 004, sections
 //! 3.3.1 to 3.3.5 and appendix C; the paper does not define its spikes.
 
+mod series;
+mod text;
+
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
+use crate::model::focal::{MergeReport, merge_report};
 use crate::records::read_records;
 use serde::Serialize;
 use uflip_device::{Bytes, IoRecord, Nanos};
-use uflip_measure::job::{Job, JobPlan, JobRun, Role};
+use uflip_measure::job::{Amount, Job, JobPlan, JobRun, Role};
+
+pub use series::{SPIKE_GAP, Spikes, batches, recovery_s, spikes, windows};
+use series::{SPIKE_IOS, median};
 
 /// Recovered at this share of the median.
 pub const RECOVERED: f64 = 0.6;
-/// The least ratio between a spike and what is none.
-pub const SPIKE_GAP: f64 = 3.0;
-/// Series shorter than this are not searched for spikes.
-const SPIKE_IOS: usize = 200;
+/// The file in a store.
+pub const FILE: &str = "job.json";
+/// The version of [`JobReport`]'s format.
+pub const FORMAT: u32 = 1;
 
 /// Everything a job's runs came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct JobReport {
+    /// [`FORMAT`].
+    pub format: u32,
     /// Speeds, in order of the runs.
     pub speeds: Vec<Speed>,
     /// Table 3.1's row in MB/s: SR, RR, SW, RW at 512 bytes, then at 2 MB.
@@ -41,10 +50,16 @@ pub struct JobReport {
     pub misaligned: Vec<Misaligned>,
     /// After bursts.
     pub recovery: Vec<Recovery>,
-    /// In long series.
+    /// The whole target written again, after bursts and without.
+    pub rewrite: Vec<Rewrite>,
+    /// Long series of writes.
+    pub series: Vec<Series>,
+    /// Spikes in these.
     pub spikes: Vec<SeriesSpikes>,
     /// Over endurance rounds.
     pub drift: Vec<Drift>,
+    /// The write cost model on runs with flushes.
+    pub merge: Option<MergeReport>,
 }
 
 /// The speed of one pattern at one block size.
@@ -86,10 +101,14 @@ pub struct Misaligned {
 pub struct Recovery {
     /// The run.
     pub run: u32,
+    /// The job's line.
+    pub line: String,
     /// IOSize.
     pub block_bytes: Bytes,
     /// What came before.
     pub burst: String,
+    /// Its length, where it is one in time.
+    pub burst_s: Option<f64>,
     /// Length of a window.
     pub window_s: f64,
     /// MB/s in each window.
@@ -106,6 +125,40 @@ pub struct Recovery {
     pub recovery_to_steady_s: Option<f64>,
 }
 
+/// Figure C.4: the time to write the whole target once.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rewrite {
+    /// The run.
+    pub run: u32,
+    /// IOSize.
+    pub block_bytes: Bytes,
+    /// What came before; null for the reference.
+    pub burst: Option<String>,
+    /// Its length, where it is one in time.
+    pub burst_s: Option<f64>,
+    /// From 0: with `each=size` only the first pass comes right after the burst.
+    pub repeat: u32,
+    /// How long it took.
+    pub minutes: f64,
+    /// Over the mean of those without a burst.
+    pub over_normal: Option<f64>,
+}
+
+/// Figure 3.2: a long series of writes in batches.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// The run.
+    pub run: u32,
+    /// The job's line.
+    pub line: String,
+    /// IOSize.
+    pub block_bytes: Bytes,
+    /// IOs in a batch; the last may have fewer.
+    pub batch_ios: usize,
+    /// Seconds that each batch took.
+    pub batch_s: Vec<f64>,
+}
+
 /// Figure 3.2: spikes in a long series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SeriesSpikes {
@@ -116,21 +169,6 @@ pub struct SeriesSpikes {
     /// What was found.
     #[serde(flatten)]
     pub spikes: Spikes,
-}
-
-/// Spikes in a series of response times.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Spikes {
-    /// How many.
-    pub count: usize,
-    /// The first one's place, from 0.
-    pub first_io: usize,
-    /// Median distance in IOs; `None` for a single spike.
-    pub period_ios: Option<usize>,
-    /// Median height: the sum of the IOs in a row, in ns.
-    pub height_ns: u64,
-    /// The IOs between two spikes in ns, by median IO and period.
-    pub between_ns: Option<u64>,
 }
 
 /// Figure 3.4b: speed over age.
@@ -146,81 +184,8 @@ pub struct Drift {
     pub last_over_first: f64,
     /// Slope of the least-squares line in percent of the mean for 1,000 passes.
     pub percent_per_1000_passes: Option<f64>,
-}
-
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(sorted[middle]),
-        _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
-    }
-}
-
-/// MB/s in each whole window of a run that took `elapsed`.
-pub fn windows(records: &[IoRecord], window: Nanos, elapsed: Nanos) -> Vec<f64> {
-    let width = window.0.max(1);
-    let n = usize::try_from(elapsed.0 / width).unwrap_or(usize::MAX).min(1 << 20);
-    let mut bytes = vec![0.0; n];
-    for record in records {
-        let (start, end) = (record.submit().0, record.submit().0 + record.response().0.max(1));
-        let density = f64::from(record.size()) / (end - start) as f64;
-        let mut at = start;
-        while at < end {
-            let place = (at / width) as usize;
-            let Some(cell) = bytes.get_mut(place) else { break };
-            let next = end.min((place as u64 + 1) * width);
-            *cell += density * (next - at) as f64;
-            at = next;
-        }
-    }
-    bytes.iter().map(|b| b / width as f64 * 1e3).collect()
-}
-
-/// Time until `windows` reach `speed`; `None` where never.
-pub fn recovery_s(windows: &[f64], window: Nanos, speed: f64) -> Option<f64> {
-    let first = windows.iter().position(|w| *w >= speed)?;
-    Some(first as f64 * window.as_secs_f64())
-}
-
-/// The spikes of a series of response times in ns; `None` where there are none.
-pub fn spikes(responses_ns: &[u64]) -> Option<Spikes> {
-    if responses_ns.len() < SPIKE_IOS {
-        return None;
-    }
-    let mut sorted = responses_ns.to_vec();
-    sorted.sort_unstable();
-    let upper = &sorted[sorted.len() / 2..];
-    let gap = |w: &[u64]| w[1] as f64 / w[0].max(1) as f64;
-    let widest = upper.windows(2).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
-    if gap(widest) < SPIKE_GAP {
-        return None;
-    }
-    let threshold = widest[1];
-    let (mut starts, mut heights, mut last) = (Vec::new(), Vec::new(), None);
-    for (at, ns) in responses_ns.iter().enumerate().filter(|(_, ns)| **ns >= threshold) {
-        match heights.last_mut() {
-            Some(height) if last.is_some_and(|last| last + 1 == at) => *height += *ns,
-            _ => {
-                starts.push(at);
-                heights.push(*ns);
-            }
-        }
-        last = Some(at);
-    }
-    let mut gaps: Vec<usize> = starts.windows(2).map(|w| w[1] - w[0]).collect();
-    gaps.sort_unstable();
-    heights.sort_unstable();
-    let period_ios = gaps.get(gaps.len() / 2).copied();
-    Some(Spikes {
-        count: starts.len(),
-        first_io: *starts.first()?,
-        period_ios,
-        height_ns: heights[heights.len() / 2],
-        between_ns: period_ios.map(|p| sorted[sorted.len() / 2].saturating_mul(p as u64)),
-    })
+    /// Whole-device writes so far and MB/s, in order.
+    pub points: Vec<(u64, f64)>,
 }
 
 fn speed_of(row: &RunRow) -> Option<f64> {
@@ -228,9 +193,14 @@ fn speed_of(row: &RunRow) -> Option<f64> {
     uflip_measure::job::drive::throughput(bytes, &row.outcome.end).map(|t| t / 1e6)
 }
 
+/// A run whose speed is the device's own: no burst before it, no flushes in it.
+fn plain(run: &JobRun) -> bool {
+    run.role == Role::Measured && run.burst.is_none() && run.sync.is_none()
+}
+
 fn speeds(job: &Job, rows: &[(&JobRun, &RunRow)]) -> Vec<Speed> {
     let mut all: Vec<Speed> = Vec::new();
-    for (run, row) in rows.iter().filter(|(run, _)| run.role == Role::Measured && run.burst.is_none()) {
+    for (run, row) in rows.iter().filter(|(run, _)| plain(run)) {
         let Some(mb) = speed_of(row) else { continue };
         let (line, baseline) = (job.lines[run.line].name.clone(), run.baseline.to_string());
         let same = all.iter_mut().find(|s| {
@@ -289,19 +259,22 @@ fn misaligned(speeds: &[Speed]) -> Vec<Misaligned> {
 }
 
 fn recovery(
-    window: Nanos,
+    line: &uflip_measure::job::Line,
     run: &JobRun,
     row: &RunRow,
     records: &[IoRecord],
     all: &[Speed],
 ) -> Option<Recovery> {
+    let window = line.window?;
     let windows = windows(records, window, row.outcome.end.elapsed);
     let median_mb_per_s = median(&windows)?;
     let steady_mb_per_s = steady(all, &run.baseline.to_string(), run.block);
     Some(Recovery {
         run: run.id,
+        line: line.name.clone(),
         block_bytes: run.block,
         burst: run.burst.clone().unwrap_or_else(|| "nothing".to_string()),
+        burst_s: run.burst_time.map(Nanos::as_secs_f64),
         window_s: window.as_secs_f64(),
         median_mb_per_s,
         steady_mb_per_s,
@@ -310,6 +283,37 @@ fn recovery(
         recovery_to_steady_s: steady_mb_per_s.and_then(|s| recovery_s(&windows, window, RECOVERED * s)),
         windows_mb_per_s: windows,
     })
+}
+
+/// Whole passes over the target, with those after a burst against the others.
+fn rewrites(job: &Job, rows: &[(&JobRun, &RunRow)]) -> Vec<Rewrite> {
+    let whole = |run: &JobRun| {
+        run.role == Role::Measured
+            && run.baseline == uflip_measure::Baseline::Sw
+            && job.lines[run.line].bytes == Some(Amount::All)
+    };
+    let complete = |row: &RunRow| row.outcome.end.ios >= row.spec.io_count;
+    let mut all: Vec<Rewrite> = rows
+        .iter()
+        .filter(|(run, row)| whole(run) && complete(row))
+        .map(|(run, row)| Rewrite {
+            run: run.id,
+            block_bytes: run.block,
+            burst: run.burst.clone(),
+            burst_s: run.burst_time.map(Nanos::as_secs_f64),
+            repeat: run.repeat,
+            minutes: row.outcome.end.elapsed.as_secs_f64() / 60.0,
+            over_normal: None,
+        })
+        .collect();
+    let plain = all.clone();
+    for rewrite in &mut all {
+        let same = |r: &&Rewrite| r.burst.is_none() && r.block_bytes == rewrite.block_bytes;
+        let normal: Vec<f64> = plain.iter().filter(same).map(|r| r.minutes).collect();
+        let mean = normal.iter().sum::<f64>() / normal.len().max(1) as f64;
+        rewrite.over_normal = (mean > 0.0).then(|| rewrite.minutes / mean);
+    }
+    all
 }
 
 /// The least-squares slope of y over x.
@@ -339,6 +343,7 @@ fn drift(job: &Job, speeds: &[Speed]) -> Vec<Drift> {
             passes: (first.0 as u64, last.0 as u64),
             last_over_first: last.1 / first.1,
             percent_per_1000_passes: slope(&points).map(|s| s / mean * 1e5),
+            points: points.iter().map(|(age, mb)| (*age as u64, *mb)).collect(),
         })
     };
     keys.into_iter().filter_map(one).collect()
@@ -362,122 +367,49 @@ pub fn report(contents: &StoreContents, job: &Job, planned: &JobPlan) -> Result<
         steady(&fresh, baseline, Bytes(block))
     };
     let mut out = JobReport {
+        format: FORMAT,
         table31_mb_per_s: std::array::from_fn(cell),
         misaligned: misaligned(&fresh),
         drift: drift(job, &speeds),
+        rewrite: rewrites(job, &rows),
         ..JobReport::default()
     };
-    for (run, row) in rows.iter().filter(|(run, _)| run.role == Role::Measured) {
+    for (run, row) in rows.iter().filter(|(run, _)| run.role == Role::Measured && run.sync.is_none()) {
         let line = &job.lines[run.line];
         let series = line.window.is_none() && line.count.is_some() && row.outcome.end.ios >= SPIKE_IOS as u64;
-        if line.window.is_none() && !series {
+        if line.window.is_none() && !(series && run.baseline.mode() == uflip_measure::Mode::Write) {
             continue;
         }
         let records = read_records(&contents.dir.join(&row.records.file))?;
-        if let Some(window) = line.window {
-            out.recovery.extend(recovery(window, run, row, &records, &fresh));
-        } else if run.baseline.mode() == uflip_measure::Mode::Write {
-            let ns: Vec<u64> = records.iter().map(|r| r.response().0).collect();
-            let found = spikes(&ns);
-            out.spikes.extend(found.map(|spikes| SeriesSpikes {
-                run: run.id,
-                line: line.name.clone(),
-                spikes,
-            }));
+        if line.window.is_some() {
+            out.recovery.extend(recovery(line, run, row, &records, &fresh));
+        } else {
+            long_series(&mut out, &line.name, run, &records);
         }
     }
+    out.merge = merge_report(contents, job.logical_block)?;
     out.speeds = speeds;
     Ok(out)
 }
 
-impl JobReport {
-    /// The report as text.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        speeds_text(&self.speeds, &mut text);
-        if self.table31_mb_per_s.iter().any(Option::is_some) {
-            text += "\nTable 3.1's row, MB/s   512 B: SR, RR, SW, RW; 2 MB: SR, RR, SW, RW\n ";
-            let cell = |v: &Option<f64>| v.map_or("-".to_string(), |v| format!("{v:.3}"));
-            self.table31_mb_per_s.iter().for_each(|v| text += &format!(" {:>9}", cell(v)));
-            text.push('\n');
-        }
-        if !self.misaligned.is_empty() {
-            text += "\nMisaligned against aligned random writes\n";
-        }
-        for m in &self.misaligned {
-            text += &format!("  {:>6} shifted by {:>5}: {:.2}\n", m.block_bytes, m.shift_bytes, m.ratio);
-        }
-        if !self.recovery.is_empty() {
-            text += "\nSequential writes after a burst: MB/s in each window, time to 60 % of their median\n";
-        }
-        self.recovery.iter().for_each(|r| text += &recovery_text(r));
-        for s in &self.spikes {
-            let p = s.spikes.period_ios.map_or("no period".to_string(), |p| format!("every {p} IOs"));
-            text += &format!(
-                "\nSpikes in run {} ({}): {}, the first at IO {}, {p}, of {}\n",
-                s.run,
-                s.line,
-                s.spikes.count,
-                s.spikes.first_io,
-                Nanos(s.spikes.height_ns)
-            );
-        }
-        if !self.drift.is_empty() {
-            text += "\nDrift over age\n";
-        }
-        for d in &self.drift {
-            text += &format!(
-                "  {} {:>6} from {} to {} passes: {:.3} of the first\n",
-                d.baseline, d.block_bytes, d.passes.0, d.passes.1, d.last_over_first
-            );
-        }
-        text
-    }
+/// Writes `job.json` into the store's folder.
+///
+/// # Errors
+/// [`StoreError`] where it cannot be written.
+pub fn write(dir: &std::path::Path, report: &JobReport) -> Result<(), StoreError> {
+    let mut bytes = serde_json::to_vec_pretty(report).map_err(|e| StoreError::Output(e.into()))?;
+    bytes.push(b'\n');
+    crate::files::write_whole(&dir.join(FILE), &bytes)
 }
 
-fn recovery_text(r: &Recovery) -> String {
-    let seconds = |s: Option<f64>| s.map_or("never".to_string(), |s| format!("{s} s"));
-    let of_steady = r.median_over_steady.map_or(String::new(), |m| format!(", {m:.2} of steady"));
-    let shown: Vec<String> = r.windows_mb_per_s.iter().take(30).map(|w| format!("{w:.1}")).collect();
-    format!(
-        "  {} after {}: median {:.2} MB/s{of_steady}; recovered after {}\n    {}\n",
-        r.block_bytes,
-        r.burst,
-        r.median_mb_per_s,
-        seconds(r.recovery_s),
-        shown.join(" ")
-    )
-}
-
-/// A table for each line and round: block sizes down, patterns across.
-fn speeds_text(speeds: &[Speed], text: &mut String) {
-    let mut seen: Vec<(&str, Option<u32>, Bytes)> = Vec::new();
-    for speed in speeds {
-        let key = (speed.line.as_str(), speed.round, speed.shift_bytes);
-        if seen.contains(&key) {
-            continue;
-        }
-        seen.push(key);
-        let of: Vec<&Speed> =
-            speeds.iter().filter(|s| (s.line.as_str(), s.round, s.shift_bytes) == key).collect();
-        let mut sizes: Vec<Bytes> = of.iter().map(|s| s.block_bytes).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        *text += &format!("\n{}", speed.line);
-        *text += &speed.round.map_or(String::new(), |r| format!(", round {r}"));
-        if speed.shift_bytes > Bytes(0) {
-            *text += &format!(", shifted by {}", speed.shift_bytes);
-        }
-        *text += "; MB/s\n  IOSize        SR        RR        SW        RW\n";
-        for size in sizes {
-            *text += &format!("  {:>6}", size.to_string());
-            for baseline in ["SR", "RR", "SW", "RW"] {
-                let cell = of.iter().find(|s| s.baseline == baseline && s.block_bytes == size);
-                *text += &cell.map_or(format!("{:>10}", "-"), |s| format!("{:>10.3}", s.mb_per_s));
-            }
-            text.push('\n');
-        }
-    }
+/// Adds a long series of writes and what spikes it has.
+fn long_series(out: &mut JobReport, line: &str, run: &JobRun, records: &[IoRecord]) {
+    let ns: Vec<u64> = records.iter().map(|r| r.response().0).collect();
+    let (batch_ios, batch_s) = batches(&ns);
+    let (block_bytes, line) = (run.block, line.to_string());
+    let found = spikes(&ns);
+    out.spikes.extend(found.map(|spikes| SeriesSpikes { run: run.id, line: line.clone(), spikes }));
+    out.series.push(Series { run: run.id, line, block_bytes, batch_ios, batch_s });
 }
 
 #[cfg(test)]

@@ -20,13 +20,16 @@
 //! and writes, as the models want a block at which transfer, not the start,
 //! dominates.
 
+pub mod focal;
 pub mod merge;
 
-use crate::contents::RunRow;
+use crate::contents::{RunRow, StoreContents};
+use crate::error::StoreError;
 use crate::trace::{TraceIo, syncs, touched};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_device::{Bytes, Mode};
+use uflip_measure::run::Purpose;
 use uflip_measure::{Pattern, Timing};
 
 pub use merge::{MergeFit, Sample, fit_merge};
@@ -43,10 +46,12 @@ pub struct Curves {
     pub sw: Curve,
     /// Random writes.
     pub rw: Curve,
+    /// The runs behind them.
+    pub runs: Vec<u32>,
 }
 
 /// The models fitted to a device; `None` where the runs for it are missing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Models {
     /// The logical block that `merge` works with.
     pub logical_block_bytes: Option<u64>,
@@ -60,10 +65,17 @@ pub struct Models {
     pub em_flash_2: Option<EmFlash2>,
     /// Unit-cost flash: ns a byte.
     pub unit_cost_ns_per_byte: Option<f64>,
+    /// True where `merge` was fitted to runs with flushes, f and R apart; else
+    /// to random writes by size, each a sync of its own.
+    #[serde(default)]
+    pub merge_by_syncs: bool,
+    /// The runs behind the curves.
+    #[serde(default)]
+    pub runs: Vec<u32>,
 }
 
 /// x + c_W y, in units of a read.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EmFlash1 {
     /// B.
     pub block_bytes: u64,
@@ -74,7 +86,7 @@ pub struct EmFlash1 {
 }
 
 /// c_R x + c_W y.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EmFlash2 {
     /// B_R.
     pub read_block_bytes: u64,
@@ -105,19 +117,23 @@ pub struct Prediction {
 /// The curves of consecutive, aligned runs of one basic pattern.
 pub fn curves(rows: &[RunRow]) -> Curves {
     let mut sums: BTreeMap<(&str, u64), (f64, f64)> = BTreeMap::new();
+    let mut runs = Vec::new();
     for row in rows {
         let Pattern::Basic(basic) = &row.spec.pattern else { continue };
-        let plain = basic.timing == Timing::Consecutive && basic.io_shift == Bytes(0);
+        // Fills, bursts and whole passes are there for the device's state.
+        let measured = row.spec.purpose != Purpose::Calibration;
+        let plain = measured && basic.timing == Timing::Consecutive && basic.io_shift == Bytes(0);
         if let Some(mean) = row.stats.running.mean_ns.filter(|_| plain) {
             let sum = sums.entry((basic.baseline().name(), basic.io_size.0)).or_default();
             (sum.0, sum.1) = (sum.0 + mean, sum.1 + 1.0);
+            runs.push(row.spec.id);
         }
     }
     let of = |name: &str| {
         let mine = sums.iter().filter(|((n, _), _)| *n == name);
         mine.map(|((_, size), (sum, n))| (*size, sum / n)).collect()
     };
-    Curves { rr: of("RR"), sw: of("SW"), rw: of("RW") }
+    Curves { rr: of("RR"), sw: of("SW"), rw: of("RW"), runs }
 }
 
 /// The smallest size with half of the curve's best throughput, and its mean.
@@ -167,7 +183,22 @@ pub fn fit(curves: &Curves, logical_block: Option<Bytes>) -> Models {
         em_flash_1,
         em_flash_2,
         unit_cost_ns_per_byte: unit,
+        merge_by_syncs: false,
+        runs: curves.runs.clone(),
     }
+}
+
+/// The models of a store's runs: [`fit`], with the merge model from runs with
+/// flushes where there are such.
+///
+/// # Errors
+/// [`StoreError`] where records cannot be read.
+pub fn fit_store(contents: &StoreContents, logical_block: Option<Bytes>) -> Result<Models, StoreError> {
+    let mut models = fit(&curves(&contents.runs), logical_block);
+    if let Some(fit) = focal::merge_report(contents, logical_block)?.and_then(|report| report.fit) {
+        (models.merge, models.merge_by_syncs) = (Some(fit), true);
+    }
+    Ok(models)
 }
 
 /// Blocks of `block` bytes that the IOs of one mode touch.
@@ -214,7 +245,10 @@ pub fn predict(models: &Models, trace: &[TraceIo]) -> Vec<Prediction> {
         ),
     ];
     let measured = measured_ns(trace);
+    // What does not occur costs nothing, whatever the model.
+    let none = |mode| (count(mode) == 0.0).then_some(0.0);
     let one = |(model, read_ns, write_ns): (&'static str, Option<f64>, Option<f64>)| {
+        let (read_ns, write_ns) = (none(Mode::Read).or(read_ns), none(Mode::Write).or(write_ns));
         let total = read_ns.zip(write_ns).map(|(r, w)| r + w);
         let relative_error = total.zip(measured).map(|(total, measured)| total / measured - 1.0);
         Prediction { model, read_ns, write_ns, relative_error }

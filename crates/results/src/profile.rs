@@ -5,13 +5,14 @@
 //! every baseline and of every point of every curve (`gather.rs`), and applies
 //! one rule a figure. The rules and the schema are in `docs/profile.md`; the
 //! knees themselves are `uflip_measure::detect::knee`. Nothing is measured
-//! here, nothing but the stored runs, plan and manifest is read, and the same
+//! here, nothing but the stored runs, plan, calibration and manifest is read, and the same
 //! store gives the same profile.
 //!
 //! Source: paper 001, sections 4.2, 5.2 (Table 3) and 5.3 (the seven hints);
 //! paper 003, section 4 (newer devices reverse the rules). Units are in the
 //! names; what was not measured, or has no effect, is `None`.
 
+mod calibrated;
 pub mod card;
 mod class;
 mod effects;
@@ -36,6 +37,7 @@ pub use class::{Class, DeviceClass, FailedAssumption, Indicator};
 pub use effects::{Effect, EffectPoint};
 pub use evidence::{Evidence, EvidenceMap, Per};
 pub use figures::Granularity;
+pub use gather::Records;
 pub use hints::{Hint, Verdict};
 pub use knees::{Alignment, Locality, Order, Partitions};
 pub use soundness::{Finding, Severity};
@@ -90,6 +92,9 @@ pub struct Profile {
     pub parallelism: Effect,
     /// What mixing two baselines gains or loses.
     pub mix: Effect,
+    /// Cost models fitted to these runs; see `docs/models.md`.
+    #[serde(default)]
+    pub cost_models: crate::model::Models,
     /// What kind of device this is.
     pub device_class: DeviceClass,
     /// The seven hints of paper 001 on this device.
@@ -118,7 +123,10 @@ pub fn build_with_levels(contents: &StoreContents) -> Result<(Profile, levels::L
 }
 
 /// [`build`] with the records of a run from anywhere.
-fn build_from(contents: &StoreContents, records: &gather::Records<'_>) -> Result<Profile, StoreError> {
+///
+/// # Errors
+/// What `records` says.
+pub fn build_from(contents: &StoreContents, records: &Records<'_>) -> Result<Profile, StoreError> {
     Ok(from_facts(contents, &gather::gather(contents, records)?))
 }
 
@@ -150,13 +158,18 @@ fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
         granularity: figures::granularity(facts),
         parallelism: effects::parallelism(facts),
         mix: effects::mix(facts),
+        cost_models: crate::model::fit(&crate::model::curves(&contents.runs), None),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),
     };
+    let calibration = calibrated::calibration(contents);
+    if let Some(found) = &calibration {
+        calibrated::apply(&mut profile, found);
+    }
     profile.hints = hints::hints(&profile, facts);
     profile.device_class = class::classify(&profile, facts);
-    profile.soundness = soundness::findings(&profile, facts, contents);
+    profile.soundness = soundness::findings(&profile, facts, contents, calibration.as_ref());
     profile
 }
 

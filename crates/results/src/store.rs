@@ -62,6 +62,7 @@ mod names {
     pub(super) const LOCK: &str = ".lock";
     pub(super) const MANIFEST: &str = "manifest.json";
     pub(super) const PLAN: &str = "plan.json";
+    pub(super) const CALIBRATION: &str = "calibration.json";
     pub(super) const RUNS: &str = "runs.ndjson";
     pub(super) const IOS: &str = "ios";
 }
@@ -205,6 +206,23 @@ impl Store {
         }
         self.synced_at = Instant::now();
         Ok(())
+    }
+
+    /// Replaces the plan, as a whole and durably: by the same plan with further
+    /// steps, before any of these is begun.
+    ///
+    /// # Errors
+    /// [`StoreError::Path`]; the old plan is then still there.
+    pub fn replace_plan(&mut self, plan: &Value) -> Result<(), StoreError> {
+        write_whole(&self.dir.join(names::PLAN), &pretty(plan))
+    }
+
+    /// Writes or replaces `calibration.json`, as a whole and durably.
+    ///
+    /// # Errors
+    /// [`StoreError::Path`]; the old one is then still there.
+    pub fn replace_calibration(&mut self, calibration: &Value) -> Result<(), StoreError> {
+        write_whole(&self.dir.join(names::CALIBRATION), &pretty(calibration))
     }
 
     /// Renames the finished record file into place and appends the run's line.

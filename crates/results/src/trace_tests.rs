@@ -44,6 +44,12 @@ fn errors_name_the_place() {
     assert_eq!((error.line, error.column), (2, 8));
     let error = parse("é : block_rq_issue: ").unwrap_err();
     assert_eq!((error.line, error.column), (1, 1), "characters of more than a byte before the time");
+    let two =
+        format!("{EVENTS} fio-697 [003] d..1. 6.0: block_rq_issue: 8,16 W 4096 () 8 + 8 none,0,0 [fio]\n");
+    let error = parse(&two).unwrap_err();
+    assert!(error.line == 6 && error.expected.contains("--device"), "{error}");
+    assert_eq!(parse_device(&two, Some("8,16")).unwrap().len(), 1);
+    assert_eq!(parse_device(&two, Some("8,0")).unwrap().len(), 2);
     assert!(parse("").is_err() && parse("hello\n").is_err());
 }
 

@@ -214,7 +214,7 @@ fn run_list(ids: &[u32]) -> String {
 
 fn sections(contents: &StoreContents) -> Vec<Section> {
     let mut names: Vec<&str> = MICRO_BENCHMARKS.iter().map(|(name, _)| *name).collect();
-    for row in &contents.runs {
+    for row in contents.runs.iter().filter(|row| row.spec.purpose != Purpose::Calibration) {
         if let Some(point) = &row.spec.point
             && !names.contains(&point.micro_benchmark.as_str())
         {

@@ -1,8 +1,12 @@
 //! Comparisons and figures of made stores with known answers.
 
+#[path = "common/cdp.rs"]
+mod cdp;
 mod common;
+#[path = "common/made.rs"]
+mod made;
 
-use common::made::{HOSTILE, baseline, keep, noisy, point, store};
+use made::{HOSTILE, baseline, keep, noisy, point, store};
 use std::path::Path;
 use uflip_results::compare::rule::Rule;
 use uflip_results::compare::{Comparison, Subject, Verdict, compare, render_page, render_text};
@@ -175,7 +179,44 @@ fn figures_have_the_numbers_of_the_report() {
     assert_eq!(times, records.iter().map(|r| r.response().0).collect::<Vec<_>>());
     assert!(written.left_out.iter().any(|w| w.starts_with("figure5")), "{:?}", written.left_out);
     assert!(written.left_out.iter().any(|w| w.starts_with("figure6")), "{:?}", written.left_out);
+    golden(&text("locality.svg"), "locality.svg");
     for name in ["locality.svg", "locality.png", "figure4.svg", "figure8.csv", "table3.tex", "table3.md"] {
         assert!(written.files.iter().any(|f| f.ends_with(name)), "{name}");
+    }
+}
+
+/// A drawing is as it was when somebody looked at it.
+fn golden(svg: &str, name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UFLIP_GOLDEN").is_some() {
+        std::fs::write(&path, svg).expect("the golden file is written");
+    }
+    let expected = std::fs::read_to_string(&path).expect("a golden file; made with UFLIP_GOLDEN=1");
+    assert!(svg == expected, "{name} changed; look at it, then make it with UFLIP_GOLDEN=1:\n{svg}");
+}
+
+/// What a browser makes of it: the style is the one its policy allows, nothing
+/// is asked for, nothing complained of; wide tables scroll inside themselves.
+#[test]
+fn a_browser_shows_the_page_in_both_themes_and_asks_for_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("compare.html");
+    std::fs::write(&path, render_page(&pair(1.5, &["RW > 1.2x"]))).expect("written");
+    for (width, height) in [(1200, 900), (390, 800)] {
+        let Some(mut browser) = cdp::Browser::start(width, height) else { return };
+        for (theme, background) in [("light", "rgb(246, 246, 243)"), ("dark", "rgb(20, 23, 27)")] {
+            let feature = serde_json::json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
+            browser.call("Emulation.setEmulatedMedia", feature);
+            browser.call("Page.navigate", serde_json::json!({"url": format!("file://{}", path.display())}));
+            browser.wait_for("document.title.startsWith('uflip') && document.readyState === 'complete'");
+            let shown = browser.eval("getComputedStyle(document.body).backgroundColor");
+            assert_eq!(shown, background, "{theme} at {width}");
+        }
+        assert_eq!(browser.eval("document.querySelectorAll('svg.figure').length"), 2);
+        assert_eq!(browser.eval("window.hacked === undefined"), true);
+        let sideways = browser.eval("document.documentElement.scrollWidth - window.innerWidth");
+        assert!(sideways.as_i64().is_some_and(|px| px <= 0), "{sideways} px too wide at {width}");
+        assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
+        assert!(browser.requests().iter().all(|r| r.starts_with("file:")), "{:?}", browser.requests());
     }
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{check, manifest, plan, record};
-use uflip_device::{IoRecord, Recorder};
+use uflip_device::IoRecord;
 use uflip_measure::run::Sink;
 use uflip_results::recorder::Watch;
 use uflip_results::{Durability, Store};

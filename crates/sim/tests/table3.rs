@@ -294,9 +294,9 @@ fn table_3_is_reproduced() {
         good += score.within_quarter;
     }
     println!("{good} of {cells} cells within a factor 1.25");
-    assert!(good * 100 >= cells * 88, "{good} of {cells} cells within a factor 1.25");
+    assert!(good * 100 >= cells * 90, "{good} of {cells} cells within a factor 1.25");
     for (key, score) in &scores {
         // docs/catalogue.md says why single cells go further than 1.25.
-        assert!(score.worst <= 2.6f64.ln(), "{key}: a cell is off by more than a factor 2.6");
+        assert!(score.worst <= 2.0f64.ln(), "{key}: a cell is off by more than a factor 2");
     }
 }

@@ -27,6 +27,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure a device: the four baselines and the nine micro-benchmarks
     Run(RunArgs),
+    /// Find the state, lengths, pause and plan of a benchmark, and stop there
+    Calibrate(RunArgs),
     /// Run one IO pattern and print its statistics
     Pattern(PatternArgs),
     /// Show what a run would do: runs, bytes, time; nothing is written
@@ -69,6 +71,12 @@ pub struct RunArgs {
     /// The folder for the results; a new one is made where none is named
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// The experiments of a ready-made job instead of the micro-benchmarks:
+    /// ajwani (Ajwani et al. 2008), ajwani-short (the same in minutes),
+    /// ajwani-endurance (wears the device out), write-cost (Lee et al. 2009);
+    /// --only names its lines
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "budget", "preset", "values"])]
+    pub suite: Option<String>,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
     #[command(flatten)]
@@ -79,6 +87,14 @@ pub struct RunArgs {
     /// where it is needed [default for quick: 90s]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
+    /// Execute this plan as it stands: the JSON that uflip plan --json prints,
+    /// edited or not
+    #[arg(
+        long = "plan",
+        value_name = "FILE",
+        conflicts_with_all = ["preset", "method", "only", "baselines", "values", "state", "io_size", "repeats", "pause_between", "seed", "resume"]
+    )]
+    pub plan_file: Option<PathBuf>,
     /// Go on with the interrupted benchmark in DIR
     #[arg(long, requires = "output")]
     pub resume: bool,
@@ -103,6 +119,10 @@ pub struct PlanOptionArgs {
     /// [default: quick; standard on a simulated device]
     #[arg(long, value_enum)]
     pub preset: Option<PresetArg>,
+    /// Where the lengths of runs, the pause between them and the plan come
+    /// from: auto finds them on the device, fixed takes the preset's
+    #[arg(long, value_enum, default_value_t = MethodArg::Auto)]
+    pub method: MethodArg,
     /// Only these micro-benchmarks, separated by commas: granularity,
     /// alignment, locality, partitioning, order, parallelism, mix, pause, bursts
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -114,8 +134,8 @@ pub struct PlanOptionArgs {
     /// granularity=4K,64K,1M (may be given several times)
     #[arg(long, value_name = "NAME=V,V")]
     pub values: Vec<String>,
-    /// The state the device is brought into first [default: as it is; random
-    /// for full and on a simulated device]
+    /// The state the device is brought into first [default: as it is; complete
+    /// for full and on a simulated device, random there by the fixed method]
     #[arg(long, value_enum)]
     pub state: Option<StateArg>,
     /// IOSize of everything but granularity
@@ -124,7 +144,7 @@ pub struct PlanOptionArgs {
     /// How often each experiment is repeated
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
-    /// Idle time between runs
+    /// Idle time between runs [default: found by the automatic method]
     #[arg(long, value_name = "TIME")]
     pub pause_between: Option<Nanos>,
     /// The seed of all random choices; drawn and printed where none is given
@@ -146,11 +166,22 @@ pub enum PresetArg {
     Full,
 }
 
+/// `--method`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MethodArg {
+    /// Found on the device
+    Auto,
+    /// The preset's, which are the paper's
+    Fixed,
+}
+
 /// `--state`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StateArg {
     /// Random IOs of random size over the whole device
     Random,
+    /// As random, but every sector is written once
+    Complete,
     /// The whole device in order
     Sequential,
     /// As it is
@@ -161,6 +192,7 @@ impl From<StateArg> for uflip_measure::State {
     fn from(state: StateArg) -> uflip_measure::State {
         match state {
             StateArg::Random => uflip_measure::State::Random,
+            StateArg::Complete => uflip_measure::State::Complete,
             StateArg::Sequential => uflip_measure::State::Sequential,
             StateArg::None => uflip_measure::State::None,
         }
@@ -185,7 +217,8 @@ pub struct EngineArgs {
     #[arg(long, value_enum, default_value_t = BufferingArg::Direct)]
     pub buffering: BufferingArg,
     /// What is written: random (never compressible, never the same twice),
-    /// zeros, a byte such as 0xa5, or age (a count of writes)
+    /// zeros, a byte such as 0xa5, cyclic (0x00 to 0xff), or age (a count of
+    /// writes)
     #[arg(long, value_name = "WHAT", default_value = "random")]
     pub data: Data,
 }
@@ -460,6 +493,9 @@ pub enum SimCommand {
     },
     /// Measure the catalogue and print the papers' tables beside the results
     Verify(VerifyArgs),
+    /// Measure random devices whose truth is known and print how often the
+    /// automatic method is right
+    Proof(extra::ProofArgs),
     /// Serve a device in wall-clock time as a real block device, until Ctrl-C
     Attach(AttachArgs),
     /// List what is attached, and how late each device answered

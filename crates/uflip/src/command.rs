@@ -9,6 +9,7 @@ pub mod pattern;
 pub mod plan;
 pub mod predict;
 pub mod profile;
+pub mod proof;
 pub mod report;
 pub mod run;
 pub mod show;

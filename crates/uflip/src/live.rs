@@ -44,13 +44,8 @@ impl Live {
     ///
     /// # Errors
     /// Where no thread can be started.
-    pub fn start(
-        title: String,
-        groups: Vec<(String, u64)>,
-        budget: Option<Nanos>,
-        watch: Watch,
-    ) -> anyhow::Result<Live> {
-        let board = Arc::new(Mutex::new(Board::new(title, groups, budget)));
+    pub fn start(title: String, budget: Option<Nanos>, watch: Watch) -> anyhow::Result<Live> {
+        let board = Arc::new(Mutex::new(Board::new(title, budget)));
         let over = Arc::new(AtomicBool::new(false));
         let (shown, ended) = (board.clone(), over.clone());
         let draw = move || {
@@ -63,6 +58,11 @@ impl Live {
 
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// More runs are planned, so many of each group.
+    pub fn expect<'a>(&self, groups: impl Iterator<Item = (&'a str, u64)>) {
+        self.board().expect(groups);
     }
 
     /// A run begins.

@@ -8,9 +8,12 @@ mod args;
 mod attach;
 mod command;
 mod describe;
+mod interference;
 mod interrupt;
+mod lab;
 mod live;
 mod progress;
+mod replay;
 mod target;
 
 use args::{Cli, Command};
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Run(args) => command::run::run(args),
+        Command::Calibrate(args) => command::run::calibrate(args),
         Command::Pattern(args) => command::pattern::pattern(args),
         Command::Plan(args) => command::plan::plan(args),
         Command::Devices(args) => command::devices::devices(args),

@@ -6,10 +6,10 @@
 use crate::live::Live;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uflip_device::Nanos;
 use uflip_measure::run::{RunSpec, RunStats};
-use uflip_results::recorder::Watch;
 
 /// The runs of one micro-benchmark (or the baselines) as a person sees them.
 struct Group {
@@ -30,7 +30,7 @@ pub struct Display {
     measured: u64,
     total: u64,
     budget: Option<Duration>,
-    live: Option<Live>,
+    live: Option<Arc<Live>>,
 }
 
 /// The name under which a run is counted.
@@ -76,20 +76,16 @@ impl Display {
         Display { groups, terminal, bars, began: Instant::now(), measured: 0, total, budget, live: None }
     }
 
-    /// The live page for these runs instead.
-    ///
-    /// # Errors
-    /// Where it cannot be started.
-    pub fn live<'a>(
+    /// On the live page, which may show more than these runs.
+    pub fn on_page<'a>(
         runs: impl Iterator<Item = &'a RunSpec>,
         budget: Option<Nanos>,
-        title: String,
-        watch: Watch,
-    ) -> anyhow::Result<Display> {
+        page: &Arc<Live>,
+    ) -> Display {
         let mut display = Display::on(false, runs, budget);
-        let groups = display.groups.iter().map(|g| (g.name.clone(), g.runs)).collect();
-        display.live = Some(Live::start(title, groups, budget, watch)?);
-        Ok(display)
+        page.expect(display.groups.iter().map(|g| (g.name.as_str(), g.runs)));
+        display.live = Some(page.clone());
+        display
     }
 
     /// A run begins.
@@ -109,6 +105,9 @@ impl Display {
     pub fn finished(&mut self, spec: &RunSpec, stats: &RunStats, elapsed: Nanos) {
         if let Some(live) = &self.live {
             return live.finished(group_of(spec), &what(spec), stats);
+        }
+        if self.total == 0 {
+            return;
         }
         self.measured += 1;
         let left = self.time_left();
@@ -145,7 +144,7 @@ impl Display {
         }
     }
 
-    /// Ends the display, leaving its lines; a live page gives the terminal back.
+    /// Ends the display, leaving its lines.
     pub fn close(self) {
         for group in self.groups.iter().filter(|g| !g.bar.is_finished()) {
             group.bar.abandon();

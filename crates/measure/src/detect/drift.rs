@@ -37,8 +37,14 @@ pub struct Ratio {
     pub ratio: f64,
     /// Lower end.
     pub low: f64,
-    /// Upper end.
+    /// Upper end; infinite where it is open, which is null in files.
+    #[serde(deserialize_with = "open_end")]
     pub high: f64,
+}
+
+/// JSON has no infinity.
+fn open_end<'de, D: serde::Deserializer<'de>>(input: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(input)?.unwrap_or(f64::INFINITY))
 }
 
 /// `of` relative to `to`. None where a mean is not positive.
@@ -124,6 +130,10 @@ mod tests {
         let open = Level { mean_ns: 10.0, low_ns: 0.0, high_ns: 30.0 };
         let found = ratio(&open, &level(10.0, 0.1)).unwrap();
         assert_eq!((found.ratio, found.low), (1.0, 0.0));
-        assert_eq!(ratio(&level(10.0, 0.1), &open).unwrap().high, f64::INFINITY);
+        let high_open = ratio(&level(10.0, 0.1), &open).unwrap();
+        assert_eq!(high_open.high, f64::INFINITY);
+        let text = serde_json::to_string(&high_open).unwrap();
+        assert!(text.contains("null"), "{text}");
+        assert_eq!(serde_json::from_str::<Ratio>(&text).unwrap(), high_open);
     }
 }

@@ -108,9 +108,11 @@ pub fn batch_means(response_ns: &[u64], period_ios: Option<f64>, level: f64) -> 
     if batches < MIN_BATCHES {
         return None;
     }
-    let size = ((n / batches as f64 / step).floor().max(1.0) * step) as usize;
-    let means: Vec<f64> = response_ns.chunks_exact(size.max(1)).map(mean_ns).collect();
-    let batches = means.len();
+    // A period is no whole number of IOs: batches end at the IO nearest to its end.
+    let size = (n / batches as f64 / step).floor().max(1.0) * step;
+    let end = |batch: usize| (batch as f64 * size).round() as usize;
+    let batches = (1..).take_while(|batch| end(*batch) <= response_ns.len()).count();
+    let means: Vec<f64> = (0..batches).map(|b| mean_ns(&response_ns[end(b)..end(b + 1)])).collect();
     let (low, high) = around(&means, level);
     let centre = mean(&means);
     Some(MeanInterval {
@@ -118,7 +120,7 @@ pub fn batch_means(response_ns: &[u64], period_ios: Option<f64>, level: f64) -> 
         low_ns: (centre + low).max(0.0),
         high_ns: centre + high,
         level,
-        n: (batches * size) as u64,
+        n: end(batches) as u64,
         batches: batches as u64,
         method: Method::BatchMeans,
     })

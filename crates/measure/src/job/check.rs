@@ -100,7 +100,8 @@ fn add(cost: &mut LineCost, spec: &RunSpec, assumed: Assumed) {
     let limit_ns = spec.time_limit.map_or(f64::INFINITY, |t| t.0 as f64);
     let ns = all_ns.min(limit_ns);
     // The first IO is always done.
-    let bytes = (ns / io_ns).ceil().max(1.0) * basic.io_size.0 as f64;
+    let ios = basic.timing.without_flushes((ns / io_ns).ceil().max(1.0) as u64);
+    let bytes = ios as f64 * basic.io_size.0 as f64;
     cost.time.0 = cost.time.0.saturating_add(ns as u64);
     let total = if basic.mode == Mode::Write { &mut cost.write_bytes } else { &mut cost.read_bytes };
     total.0 = total.0.saturating_add(bytes as u64);
@@ -141,7 +142,10 @@ pub fn explain(line: &Line) -> String {
         text += &format!(", shifted by {}", spoken(&line.shifts));
     }
     let amount = line.count.map(|n| format!("{n} accesses"));
-    let amount = amount.or(line.bytes.map(|bytes| format!("{bytes} of accesses")));
+    let amount = amount.or(line.bytes.map(|amount| match amount {
+        super::Amount::Bytes(bytes) => format!("{bytes} of accesses"),
+        super::Amount::All => "as much as the target space has".to_string(),
+    }));
     let length = match (amount, line.time) {
         (Some(amount), Some(time)) => format!("{amount} or {time}"),
         (Some(amount), None) => amount,
@@ -149,6 +153,10 @@ pub fn explain(line: &Line) -> String {
         (None, None) => "no length".to_string(),
     };
     text += &format!("; {} times {length} each", line.repeats);
+    if !line.syncs.is_empty() {
+        let all: Vec<String> = line.syncs.iter().map(u32::to_string).collect();
+        text += &format!(", flushed after every {} accesses", all.join(", "));
+    }
     if let Some(window) = line.window {
         text += &format!(", told in windows of {window}");
     }

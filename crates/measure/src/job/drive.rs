@@ -12,6 +12,7 @@
 use super::expand::{JobPlan, JobRun, Role, Segment};
 use super::{Job, Line};
 use crate::execute::{Control, ExecuteError, Finished, Progress, execute};
+use crate::pattern::Basic;
 use crate::plan::{Plan, Step};
 use crate::run::{RunSpec, Sink};
 use crate::state::Forget;
@@ -123,9 +124,10 @@ pub fn drive_segment(
     Ok(execute(&plan, device, sink, &mut |_, _, _| Ok(RunEnd::default()), control, &mut watch)?)
 }
 
-/// Bytes of `ios` IOs of a run.
+/// Bytes of a run's first `ios` IOs.
 pub fn bytes_of(spec: &RunSpec, ios: u64) -> u64 {
-    spec.pattern.basics().first().map_or(0, |basic| basic.io_size.0.saturating_mul(ios))
+    let bytes = |basic: &&Basic| basic.io_size.0.saturating_mul(basic.timing.without_flushes(ios));
+    spec.pattern.basics().first().map_or(0, bytes)
 }
 
 fn wanted(job: &Job, planned: &JobPlan, segment: &Segment, kept: &Kept) -> bool {
@@ -158,7 +160,9 @@ fn again(
     let of = |id: u32| planned.runs.get(id as usize);
     let Some(group) = of(run).map(|run| run.group) else { return Ok(false) };
     let before = specs.iter().filter(|spec| {
-        spec.id < run && of(spec.id).is_some_and(|r| r.group == group && r.role == Role::Before)
+        // After a burst each further pass tells of the state that the one before left.
+        let again = |r: &JobRun| r.group == group && (r.role == Role::Before || r.burst.is_some());
+        spec.id < run && of(spec.id).is_some_and(again)
     });
     for spec in before {
         let failed = |source| DriveError::Again { run, source };

@@ -15,9 +15,9 @@
 //! with a 1 MB buffer, then sequential reads, random reads, sequential writes
 //! and random writes, each three times.
 
-use super::{Before, Each, Job, Length, Line, Start};
+use super::{Amount, Before, Each, Job, Length, Line, Start};
 use crate::micro::{Preset, Skipped};
-use crate::pattern::{Baseline, Basic, Location, Pattern};
+use crate::pattern::{Baseline, Basic, Location, Pattern, Timing};
 use crate::plan::{FORMAT, Plan, Step};
 use crate::run::{Point, Purpose, RunSpec};
 use serde::Serialize;
@@ -70,6 +70,8 @@ pub struct JobRun {
     pub burst: Option<String>,
     /// That burst's length.
     pub burst_time: Option<Nanos>,
+    /// Accesses between two flushes, where there are flushes.
+    pub sync: Option<u32>,
     /// From 0.
     pub repeat: u32,
 }
@@ -191,6 +193,7 @@ struct Place<'a> {
     block: Bytes,
     shift: Bytes,
     burst: Option<BurstRun>,
+    sync: Option<u32>,
 }
 
 /// The plan of `job` on a target of this geometry; `seed` where the job has none
@@ -243,8 +246,13 @@ impl Builder<'_> {
                         Prior::Burst(burst) => Some(burst.clone()),
                         _ => None,
                     });
-                    let place = Place { at, line, round, block, shift: *shift, burst };
-                    self.measured(&place, &prior);
+                    let syncs = line.syncs.iter().map(|n| Some(*n));
+                    let none = line.syncs.is_empty().then_some(None);
+                    for sync in syncs.chain(none) {
+                        let burst = burst.clone();
+                        let place = Place { at, line, round, block, shift: *shift, burst, sync };
+                        self.measured(&place, &prior);
+                    }
                     if self.full {
                         return;
                     }
@@ -260,7 +268,8 @@ impl Builder<'_> {
         let geometry = self.out.plan.geometry;
         let mut fresh = true;
         for baseline in &place.line.patterns {
-            let basic = basic(place.line, *baseline, place.block, place.shift);
+            let timing = place.sync.map_or(Timing::Consecutive, |every| Timing::Synced { every });
+            let basic = Basic { timing, ..basic(place.line, *baseline, place.block, place.shift) };
             let pattern = Pattern::Basic(basic);
             if let Err(reason) = pattern.check(geometry) {
                 self.skip(place, *baseline, reason.to_string());
@@ -272,8 +281,8 @@ impl Builder<'_> {
                     prior.iter().for_each(|prior| self.prior(place, prior));
                     fresh = false;
                 }
-                let by_bytes = place.line.bytes.map(|bytes| (bytes.0 / place.block.0.max(1)).max(1));
-                let length = (place.line.count.or(by_bytes), place.line.time);
+                let count = place.line.count.or_else(|| by_bytes(place.line, basic, geometry));
+                let length = (count, place.line.time);
                 self.run(place, Role::Measured, basic, length, repeat);
             }
         }
@@ -326,7 +335,7 @@ impl Builder<'_> {
             let what = if burst.is_some() { "burst before" } else { "fill before" };
             return self.skip(place, basic.baseline(), format!("{what}: {reason}"));
         }
-        let place = Place { block: basic.io_size, shift: Bytes(0), ..place.clone() };
+        let place = Place { block: basic.io_size, shift: Bytes(0), sync: None, ..place.clone() };
         self.run(&place, Role::Before, basic, length, 0);
     }
 
@@ -336,7 +345,7 @@ impl Builder<'_> {
         let then = endurance.then.as_ref().and_then(|name| self.named(name));
         let block = line.block_sizes.first().copied().unwrap_or_default();
         let basic = Basic { location: Location::Sequential, ..basic(line, Baseline::Sw, block, Bytes(0)) };
-        let place = Place { at, line, round: None, block, shift: Bytes(0), burst: None };
+        let place = Place { at, line, round: None, block, shift: Bytes(0), burst: None, sync: None };
         let geometry = self.out.plan.geometry;
         let pattern = match Pattern::Basic(basic).resolve(geometry) {
             Ok(pattern) if pattern.check(geometry).is_ok() => pattern,
@@ -414,7 +423,9 @@ impl Builder<'_> {
             }),
             repeat,
             pattern: started(pattern, seed),
-            io_count: count.or(time.map(|t| t.0 / FASTEST_IO.0)).unwrap_or(1).max(1),
+            io_count: basic
+                .timing
+                .with_flushes(count.or(time.map(|t| t.0 / FASTEST_IO.0)).unwrap_or(1).max(1)),
             io_ignore: 0,
             seed,
             time_limit: time,
@@ -431,6 +442,7 @@ impl Builder<'_> {
             shift: place.shift,
             burst: place.burst.as_ref().map(burst_text),
             burst_time: burst_length.and_then(|l| if let Length::Time(t) = l { Some(t) } else { None }),
+            sync: place.sync.filter(|_| role == Role::Measured),
             repeat,
         });
     }
@@ -452,10 +464,25 @@ fn section(place: &Place<'_>) -> String {
     if let Some(burst) = &place.burst {
         name += &format!(" after {}", burst_text(burst));
     }
+    if let Some(sync) = place.sync {
+        name += &format!(" sync={sync}");
+    }
     if let Some(round) = place.round {
         name += &format!(" round={round}");
     }
     name
+}
+
+/// Accesses that the line's `bytes=` comes to.
+fn by_bytes(line: &Line, basic: Basic, geometry: Geometry) -> Option<u64> {
+    let bytes = match line.bytes? {
+        Amount::Bytes(bytes) => bytes.0,
+        Amount::All => {
+            let left = geometry.capacity.0.saturating_sub(basic.target_offset.0);
+            basic.target_size.map_or(left, |size| size.0).saturating_sub(basic.io_shift.0)
+        }
+    };
+    Some((bytes / basic.io_size.0.max(1)).max(1))
 }
 
 /// The basic pattern of a line. Random accesses are a permutation.

@@ -12,8 +12,8 @@
 //! `start=random` wraps here.
 
 use super::expand::{JobPlan, Role};
-use super::{Each, Job, JobError, Line, Start};
-use crate::pattern::{Baseline, Location, Pattern};
+use super::{Amount, Each, Job, JobError, Line, Start};
+use crate::pattern::{Baseline, Location, Pattern, Timing};
 use crate::plan::Step;
 use uflip_device::{Buffering, Bytes, IoRecord, Nanos};
 
@@ -59,7 +59,13 @@ pub fn to_fio(job: &Job, planned: &JobPlan, target: &str, buffering: Buffering) 
                         Some(time) => {
                             text += &format!("time_based\nruntime={}us\n", time.0.div_ceil(1000));
                         }
-                        None => text += &format!("number_ios={}\n", spec.io_count),
+                        None => {
+                            let ios = basic.timing.without_flushes(spec.io_count);
+                            text += &format!("number_ios={ios}\n");
+                        }
+                    }
+                    if let Timing::Synced { every } = basic.timing {
+                        text += &format!("fdatasync={every}\n");
                     }
                     if std::mem::take(&mut pause) > Nanos::ZERO {
                         text += "; a pause comes before it: see above\n";
@@ -139,6 +145,7 @@ struct Section {
     number_ios: Option<u64>,
     runtime: Option<Nanos>,
     loops: u32,
+    sync: Option<u32>,
 }
 
 /// Reads a simple fio job file.
@@ -247,10 +254,14 @@ fn section_key(section: &mut Section, key: &str, value: &str) -> Result<(), &'st
             let time = text.parse::<Nanos>().ok().filter(|t| t.0 > 0 && *t <= super::parse::MAX_TIME);
             section.runtime = Some(time.ok_or("a time such as 30 or 500ms")?);
         }
+        "fsync" | "fdatasync" => {
+            section.sync =
+                u32::try_from(number()?).ok().filter(|n| *n > 0).map(|n| n.min(super::parse::MAX_NUMBER));
+        }
         key if IGNORED.contains(&key) => {}
         _ => {
             return Err(
-                "a key of a simple job: rw, bs, size, offset, io_size, number_ios, runtime, loops, direct or sync",
+                "a key of a simple job: rw, bs, size, offset, io_size, number_ios, runtime, loops, fdatasync, direct or sync",
             );
         }
     }
@@ -286,13 +297,14 @@ fn line_of(section: &Section, others: &[Line]) -> Result<Line, JobError> {
         block_sizes: vec![section.block.unwrap_or(Bytes(4096))],
         shifts: vec![Bytes(0)],
         count: section.number_ios,
-        bytes: bytes.filter(|_| !by_time),
+        bytes: bytes.filter(|_| !by_time).map(Amount::Bytes),
         time: section.runtime,
         repeats: section.loops.max(1),
         before: Vec::new(),
         each: Each::Size,
         window: None,
         until_percent: None,
+        syncs: section.sync.filter(|_| baseline.mode() == crate::pattern::Mode::Write).into_iter().collect(),
         start: Start::Zero,
         offset: section.offset,
         size: section.size,

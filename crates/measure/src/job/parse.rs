@@ -13,7 +13,7 @@
 //! ```
 //! `docs/job-files.md` has every key. Source: paper 004, appendix A.
 
-use super::{Before, Each, Endurance, Job, JobError, Length, Line, Start};
+use super::{Amount, Before, Each, Endurance, Job, JobError, Length, Line, Start};
 use crate::pattern::Baseline;
 use uflip_device::{Buffering, Bytes, Data, IoRecord, Nanos};
 
@@ -28,7 +28,7 @@ pub const MAX_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 /// The longest growth that makes sense in `until`, in percent.
 const MAX_PERCENT: f64 = 100.0;
 
-pub(super) const KEYS: &str = "bs, shift, count, bytes, time, reps, before, each, window, until, start, offset, size, pause, \
+pub(super) const KEYS: &str = "bs, shift, count, bytes, time, reps, before, each, window, until, sync, start, offset, size, pause, \
                     passes, rounds or then";
 
 /// A part of a line and where it starts, in characters from 1.
@@ -270,9 +270,9 @@ fn set<'a>(
     seen: &mut Vec<&'a str>,
 ) -> Result<(), JobError> {
     for word in words {
-        let keys = "seed, data, buffering, count, time, reps, pause, offset or size";
+        let keys = "seed, data, buffering, logical, count, time, reps, pause, offset or size";
         let (key, value) = word.cut("=").ok_or_else(|| word.error("key=value, such as seed=7"))?;
-        let whole_file = ["seed", "data", "buffering"].contains(&key.text);
+        let whole_file = ["seed", "data", "buffering", "logical"].contains(&key.text);
         if whole_file {
             once(key, seen)?;
         }
@@ -281,7 +281,7 @@ fn set<'a>(
                 job.seed = Some(value.text.parse().map_err(|_| value.error("a whole number from 0"))?);
             }
             "data" => {
-                let expected = "random, zeros, age or a byte such as 0xa5";
+                let expected = "random, zeros, cyclic, age or a byte such as 0xa5";
                 job.data = Some(value.text.parse::<Data>().map_err(|_| value.error(expected))?);
             }
             "buffering" => {
@@ -289,6 +289,7 @@ fn set<'a>(
                 let found = all.into_iter().find(|mode| buffering_word(*mode) == value.text);
                 job.buffering = Some(found.ok_or_else(|| value.error("direct, dsync or buffered"))?);
             }
+            "logical" => job.logical_block = Some(value.size()?).filter(|b| b.0 > 0),
             "count" => defaults.count = Some(value.number(1 << 40)?),
             "time" => defaults.time = Some(value.time()?),
             "reps" => defaults.repeats = Some(value.number(MAX_NUMBER.into())? as u32),
@@ -338,6 +339,7 @@ fn line<'a>(words: &[Piece<'a>], defaults: &Defaults) -> Result<(Line, Option<Pi
         each: Each::Size,
         window: None,
         until_percent: None,
+        syncs: Vec::new(),
         start: Start::Random,
         offset: defaults.offset.unwrap_or_default(),
         size: defaults.size,
@@ -368,7 +370,12 @@ fn set_key<'a>(
         }
         "shift" => line.shifts = sizes(value, Piece::size)?,
         "count" => line.count = Some(value.number(1 << 40)?),
-        "bytes" => line.bytes = Some(value.size()?),
+        "bytes" if value.text == "all" => line.bytes = Some(Amount::All),
+        "bytes" => {
+            let size =
+                value.size().map_err(|e| JobError { expected: "all, or a size such as 16M".into(), ..e });
+            line.bytes = Some(Amount::Bytes(size?));
+        }
         "time" => line.time = Some(value.time()?),
         "reps" => line.repeats = value.number(many)? as u32,
         "before" => line.before = before(value)?,
@@ -382,6 +389,16 @@ fn set_key<'a>(
         "window" => {
             line.window = Some(value.time()?);
             late.window = Some(value);
+        }
+        "sync" => {
+            let all: Result<Vec<u32>, _> =
+                value.split(|c| c == ',').into_iter().map(|n| Ok(n.number(many)? as u32)).collect();
+            line.syncs = all?;
+            limited(value, line.syncs.len())?;
+            distinct(value, &line.syncs)?;
+            if line.patterns.iter().any(|b| b.mode() == crate::pattern::Mode::Read) {
+                return Err(key.error("sync only with sw and rw"));
+            }
         }
         "until" => line.until_percent = Some(value.percent()?),
         "start" => {
@@ -432,9 +449,10 @@ fn finish<'a>(
         }
         (Some((passes, at)), rounds, then) => {
             let plain = line.patterns == [Baseline::Sw] && line.block_sizes.len() == 1;
-            if !plain || line.shifts != [Bytes(0)] || line.until_percent.is_some() || line.window.is_some() {
+            let more = line.until_percent.is_some() || line.window.is_some() || !line.syncs.is_empty();
+            if !plain || line.shifts != [Bytes(0)] || more {
                 return Err(
-                    at.error("passes only with sw and one block size, without shift, until or window")
+                    at.error("passes only with sw and one block size, without shift, until, window or sync")
                 );
             }
             if line.count.is_some() || line.bytes.is_some() || line.time.is_some() || !line.before.is_empty()

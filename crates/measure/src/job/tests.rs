@@ -77,6 +77,10 @@ fn errors_name_line_column_and_what_to_type() {
         ("a sw rounds=3", 1, 6, "rounds and then only together"),
         ("a rw passes=3", 1, 6, "passes only with sw"),
         ("a sw passes=3 then=b", 1, 20, "the name of a line"),
+        ("a sr time=1s sync=4", 1, 14, "sync only with sw and rw"),
+        ("a sw time=1s sync=0", 1, 19, "a number from 1"),
+        ("a sw bytes=most", 1, 12, "all, or a size"),
+        ("a sw passes=3 sync=4", 1, 6, "passes only with sw"),
         ("é sw time=1s", 1, 1, "the experiment's name"),
     ];
     for (text, line, column, start) in cases {
@@ -141,6 +145,25 @@ fn runs_are_what_the_line_says() {
     );
     assert_eq!(specs.len(), planned.runs.len());
     assert_eq!(expand(&job, "t", GEOMETRY, 9).unwrap(), planned);
+}
+
+#[test]
+fn syncs_multiply_and_all_is_the_target_space() {
+    let job =
+        parse("set logical=1M data=cyclic\na rw bs=4K sync=1,4 count=8\nb sw bs=1M offset=4M bytes=all")
+            .unwrap();
+    assert_eq!(
+        job.to_string(),
+        "set data=cyclic logical=1M\na rw bs=4K count=8 sync=1,4\nb sw bs=1M bytes=all offset=4M\n"
+    );
+    let planned = expand(&job, "t", GEOMETRY, 9).unwrap();
+    let specs: Vec<_> = planned.plan.runs().collect();
+    assert_eq!(specs.iter().map(|s| s.io_count).collect::<Vec<_>>(), [16, 10, 60], "with their flushes");
+    assert_eq!(planned.runs.iter().map(|r| r.sync).collect::<Vec<_>>(), [Some(1), Some(4), None]);
+    assert!(specs[1].pattern.to_string().ends_with(", repeat=no, sync=4)"), "{}", specs[1].pattern);
+    assert_eq!(drive::bytes_of(specs[1], 10), 8 * 4096);
+    let costs = costs(&job, &planned, Assumed::default());
+    assert_eq!((costs[0].write_bytes, costs[1].write_bytes), (Bytes(16 * 4096), Bytes(60 << 20)));
 }
 
 #[test]
@@ -225,6 +248,10 @@ fn words() -> impl Strategy<Value = String> {
         "seed=7 ",
         "data=age ",
         "size=1M ",
+        "sync=1,4 ",
+        "bytes=all ",
+        "logical=4M ",
+        "data=cyclic ",
     ]);
     prop::collection::vec(known, 0..40).prop_map(|words| words.concat())
 }
@@ -246,6 +273,8 @@ proptest! {
 
 #[test]
 fn fio_jobs_of_the_simple_kind_are_read() {
+    let synced = fio::from_fio("[a]\nrw=randwrite\nbs=4k\nfdatasync=8\nnumber_ios=64\n").unwrap();
+    assert_eq!(synced.to_string(), "a rw bs=4K count=64 sync=8 start=0\n");
     let text = "; a comment\n[global]\ndirect=1\nsync=1\nbs=8k\n[a]\nrw=randwrite\nsize=1g\nruntime=30\n\n[sw]\nrw=write\nbs=1m\nnumber_ios=100\n";
     let job = fio::from_fio(text).unwrap();
     assert_eq!(
@@ -267,14 +296,14 @@ fn fio_jobs_of_the_simple_kind_are_read() {
 
 #[test]
 fn a_plan_as_fio_says_what_is_missing() {
-    let job = parse("a rw bs=4K count=5 until=2%\nb sw bs=1M time=1s window=100ms start=0").unwrap();
+    let job = parse("a rw bs=4K count=5 sync=2 until=2%\nb sw bs=1M time=1s window=100ms start=0").unwrap();
     let planned = expand(&job, "t", GEOMETRY, 1).unwrap();
     let text = fio::to_fio(&job, &planned, "/dev/x", Buffering::Direct);
     for part in [
         "a: until=",
         "b: window=",
         "rw=randwrite\nbs=4096\n",
-        "number_ios=5\n",
+        "number_ios=5\nfdatasync=2\n",
         "runtime=1000000us\n",
         "filename=/dev/x\n",
     ] {

@@ -131,6 +131,17 @@ mod tests {
         }
     }
 
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn no_address_comes_twice_on_the_largest_devices(n in (1u64 << 20)..(1 << 62), seed in any::<u64>()) {
+            let mut permutation = Permutation::new(n, seed);
+            let mut all = pass(&mut permutation, 5000);
+            all.sort_unstable();
+            prop_assert!(all.windows(2).all(|w| w[0] < w[1]) && all[4999] < n);
+        }
+    }
+
     #[test]
     fn passes_and_seeds_differ() {
         let mut one = Permutation::new(1000, 1);

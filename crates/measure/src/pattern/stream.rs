@@ -24,16 +24,19 @@ struct Source {
     pause: Nanos,
     burst: u64,
     until_pause: u64,
+    sync: u64,
+    until_sync: u64,
 }
 
 impl Source {
     fn new(basic: &Basic, pattern: u8, seed: u64) -> Result<Source, PatternError> {
         let (slots, base) = basic.slots()?;
         let (pause, burst) = match basic.timing {
-            Timing::Consecutive => (Nanos::ZERO, u64::MAX),
+            Timing::Consecutive | Timing::Synced { .. } => (Nanos::ZERO, u64::MAX),
             Timing::Pause { pause } => (pause, 1),
             Timing::Burst { pause, burst } => (pause, u64::from(burst)),
         };
+        let sync = if let Timing::Synced { every } = basic.timing { u64::from(every) } else { u64::MAX };
         Ok(Source {
             walk: Walk::new(basic, slots, seed)?,
             base,
@@ -43,11 +46,19 @@ impl Source {
             pause,
             burst,
             until_pause: burst,
+            sync,
+            until_sync: sync,
         })
     }
 
     #[inline]
     fn next_io(&mut self) -> Io {
+        if self.until_sync == 0 {
+            self.until_sync = self.sync;
+            let mode = Mode::Flush;
+            return Io { wait: Nanos::ZERO, offset: Bytes(0), size: 0, mode, pattern: self.pattern };
+        }
+        self.until_sync -= 1;
         let wait = if self.until_pause == 0 {
             self.until_pause = self.burst;
             self.pause

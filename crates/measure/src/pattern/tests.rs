@@ -165,6 +165,22 @@ fn bursts_are_groups_with_a_pause_between() {
 }
 
 #[test]
+fn a_sync_is_a_flush_after_so_many_ios() {
+    let pattern = parse("SW(io_size=4K, target_size=1M, sync=3)");
+    assert_eq!(parse(&pattern.to_string()), pattern);
+    let modes: Vec<&str> = ios(&pattern, 9, 1).iter().map(|io| io.mode.name()).collect();
+    assert_eq!(modes, ["write", "write", "write", "flush", "write", "write", "write", "flush", "write"]);
+    let offsets: Vec<u64> =
+        ios(&pattern, 9, 1).iter().filter(|io| io.size > 0).map(|io| io.offset.0).collect();
+    assert_eq!(offsets, (0..7).map(|i| i * 4096).collect::<Vec<_>>());
+    let timing = Timing::Synced { every: 3 };
+    assert_eq!((timing.with_flushes(7), timing.without_flushes(9), timing.without_flushes(8)), (9, 7, 6));
+    assert_eq!((Timing::Consecutive.with_flushes(7), Timing::Consecutive.without_flushes(7)), (7, 7));
+    assert!("SW(sync=0)".parse::<Pattern>().is_err());
+    assert!("SW(sync=3, pause=1ms)".parse::<Pattern>().is_err());
+}
+
+#[test]
 fn side_by_side_is_a_stream_each() {
     let pattern = parse("SR(io_size=512, target_size=1K) | SW(io_size=1K, target_offset=8K, target_size=2K)");
     assert_eq!(pattern.stream_count(), 2);

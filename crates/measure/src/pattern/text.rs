@@ -16,6 +16,7 @@
 //!         | repeat       no: no address again until all were used (RR and RW)
 //!         | pause        a time: 100us 1.5ms; with burst, between bursts
 //!         | burst        IOs from 1, with pause
+//!         | sync         IOs from 1, after which comes a flush; without pause
 //! ```
 //! Not given: io_size 32K, io_shift and target_offset 0, target_size what is
 //! left of the target, no pause. What is printed is exact and parses back to
@@ -30,7 +31,7 @@ use std::str::FromStr;
 use uflip_device::{Bytes, Nanos};
 
 const KEYS: &str =
-    "io_size, io_shift, target_offset, target_size, incr, partitions, start, repeat, pause or burst";
+    "io_size, io_shift, target_offset, target_size, incr, partitions, start, repeat, pause, burst or sync";
 
 impl fmt::Display for Basic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,18 +54,20 @@ impl fmt::Display for Basic {
             Timing::Consecutive => {}
             Timing::Pause { pause } => write!(f, ", pause={}", pause.exact())?,
             Timing::Burst { pause, burst } => write!(f, ", pause={}, burst={burst}", pause.exact())?,
+            Timing::Synced { every } => write!(f, ", sync={every}")?,
         }
         f.write_str(")")
     }
 }
 
 impl fmt::Display for Timing {
-    /// `consecutive`, `pause 1ms`, `burst 10 pause 100ms`.
+    /// `consecutive`, `pause 1ms`, `burst 10 pause 100ms`, `sync 4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Timing::Consecutive => f.write_str("consecutive"),
             Timing::Pause { pause } => write!(f, "pause {}", pause.exact()),
             Timing::Burst { pause, burst } => write!(f, "burst {burst} pause {}", pause.exact()),
+            Timing::Synced { every } => write!(f, "sync {every}"),
         }
     }
 }
@@ -292,6 +295,12 @@ impl<'a> Parser<'a> {
                 return fail(at, "burst together with pause, such as pause=100ms, burst=10");
             }
         };
+        if let Some((every, at)) = keys.sync {
+            if basic.timing != Timing::Consecutive {
+                return fail(at, "sync without pause and burst");
+            }
+            basic.timing = Timing::Synced { every };
+        }
         Ok(basic)
     }
 }
@@ -306,6 +315,7 @@ struct Keys<'a> {
     unique: Option<(bool, usize)>,
     pause: Option<Nanos>,
     burst: Option<(u32, usize)>,
+    sync: Option<(u32, usize)>,
 }
 
 impl<'a> Keys<'a> {
@@ -319,6 +329,7 @@ impl<'a> Keys<'a> {
             unique: None,
             pause: None,
             burst: None,
+            sync: None,
         }
     }
 
@@ -340,6 +351,7 @@ impl<'a> Keys<'a> {
             "repeat" if value == "yes" => self.unique = Some((false, at)),
             "repeat" => return Err("yes or no"),
             "pause" => self.pause = Some(time()?),
+            "sync" => self.sync = Some((count()?, at)),
             _ => self.burst = Some((count()?, at)),
         }
         self.seen.push(key);

@@ -8,9 +8,9 @@
 //! Source: paper 000/001, sections 4.2 and 5.1: IOIgnore = 0 and IOCount = 1,024
 //! for SR, RR and SW, 5,120 for RW.
 
-use super::PlanOptions;
+use super::{ALL_VALUES, Method, PlanOptions};
 use crate::micro::Preset;
-use crate::pattern::{Baseline, Pattern, Timing, mix_counts};
+use crate::pattern::{Baseline, Basic, Location, Mode, Pattern, Timing, mix_counts};
 use serde::{Deserialize, Serialize};
 
 /// IOCount and IOIgnore.
@@ -56,6 +56,16 @@ impl IoCounts {
     pub const QUICK: IoCounts =
         IoCounts { sr: no_start_up(256), rr: no_start_up(256), sw: no_start_up(512), rw: no_start_up(512) };
 
+    /// Those of one baseline, to be changed.
+    pub const fn of_mut(&mut self, baseline: Baseline) -> &mut Counts {
+        match baseline {
+            Baseline::Sr => &mut self.sr,
+            Baseline::Rr => &mut self.rr,
+            Baseline::Sw => &mut self.sw,
+            Baseline::Rw => &mut self.rw,
+        }
+    }
+
     /// Those of one baseline.
     pub const fn of(&self, baseline: Baseline) -> Counts {
         match baseline {
@@ -67,12 +77,34 @@ impl IoCounts {
     }
 }
 
+/// The places of `of_16` sixteenths of `n` values, evenly spread from the first
+/// to the last; two at least.
+pub(super) fn evenly(n: usize, of_16: u32) -> Vec<usize> {
+    let kept = (n * of_16.min(ALL_VALUES) as usize).div_ceil(ALL_VALUES as usize).max(2).min(n);
+    (0..kept).map(|i| if kept < 2 { i } else { (i * (n - 1) + (kept - 1) / 2) / (kept - 1) }).collect()
+}
+
+/// Those of a basic pattern. In the automatic method, partitioned and ordered
+/// writes get the longer ones of SW and RW: "a high degree degenerates
+/// sequential writes to partitioned or random writes" (paper 001, section 5.2),
+/// which have a start-up phase of their own.
+fn counts_of(basic: &Basic, options: &PlanOptions) -> Counts {
+    let own = options.io_counts.of(basic.baseline());
+    let scattered = matches!(basic.location, Location::Partitioned { .. } | Location::Ordered { .. });
+    if options.method == Method::Fixed || basic.mode != Mode::Write || !scattered {
+        return own;
+    }
+    let random = options.io_counts.of(Baseline::Rw);
+    let ignore = own.ignore.max(random.ignore);
+    Counts { count: ignore + (own.count - own.ignore).max(random.count - random.ignore), ignore }
+}
+
 /// IOCount and IOIgnore, per stream, of a run of `pattern`.
 pub(super) fn counts(pattern: &Pattern, options: &PlanOptions) -> Counts {
     let quick = options.preset == Preset::Quick;
     match pattern {
         Pattern::Basic(basic) => {
-            let Counts { count, ignore } = options.io_counts.of(basic.baseline());
+            let Counts { count, ignore } = counts_of(basic, options);
             let running = running_with(basic.timing, count.saturating_sub(ignore), quick);
             Counts { count: ignore.saturating_add(running), ignore }
         }

@@ -5,7 +5,9 @@
 //! with a TargetSize of their own go round the device; random IOs use all of
 //! it. A sequential space is just large enough for the run, or the whole device
 //! if that is less. Each partition has 1 MiB at least, as partitions of a few
-//! IOs lie so close together that they are one sequential pattern again.
+//! IOs lie so close together that they are one sequential pattern again, and a
+//! power of two of IOs, as in the paper, where IOCount is one: partitions then
+//! begin at the same place of the device's own units, whatever the run's length.
 //!
 //! Source: paper 000/001, sections 4.1 ("we direct them to distinct target
 //! spaces (specified by TargetOffset)") and 4.2.
@@ -17,7 +19,7 @@ const MIB: u64 = 1 << 20;
 
 /// How much of the device is given away.
 #[derive(Clone, Debug)]
-pub(super) struct Spaces {
+pub(crate) struct Spaces {
     capacity: u64,
     sector: u64,
     /// Where the next distinct space may begin.
@@ -27,7 +29,7 @@ pub(super) struct Spaces {
 }
 
 impl Spaces {
-    pub(super) fn new(geometry: Geometry) -> Spaces {
+    pub(crate) fn new(geometry: Geometry) -> Spaces {
         Spaces { capacity: geometry.capacity.0, sector: geometry.sector.0.max(1), next: 0, round: 0 }
     }
 
@@ -37,7 +39,7 @@ impl Spaces {
     }
 
     /// After a reset: every space is free again.
-    pub(super) fn start_again(&mut self) {
+    pub(crate) fn start_again(&mut self) {
         self.next = 0;
     }
 
@@ -65,7 +67,7 @@ impl Spaces {
     /// `pattern` with TargetOffset and TargetSize of all its basic patterns, for
     /// a run of `io_count` IOs a stream; `None` where no distinct space of its
     /// size is left.
-    pub(super) fn place(&mut self, pattern: &Pattern, io_count: u64) -> Option<Pattern> {
+    pub(crate) fn place(&mut self, pattern: &Pattern, io_count: u64) -> Option<Pattern> {
         let mut pattern = pattern.clone();
         let (per_pattern, streams) = match &pattern {
             Pattern::Mix { ratio, .. } => {
@@ -101,7 +103,8 @@ fn need(basic: &Basic, ios: u64) -> u64 {
         Location::Ordered { incr } => ios.saturating_mul(incr.unsigned_abs()),
         Location::Partitioned { partitions } => {
             let partitions = u64::from(partitions.max(1));
-            partitions.saturating_mul(ios.div_ceil(partitions).max(MIB.div_ceil(io_size)))
+            let each = ios.div_ceil(partitions).max(MIB.div_ceil(io_size));
+            partitions.saturating_mul(each.checked_next_power_of_two().unwrap_or(each))
         }
         Location::Sequential
         | Location::SequentialFrom { .. }

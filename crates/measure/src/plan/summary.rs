@@ -115,7 +115,7 @@ impl Plan {
         let capacity = self.geometry.capacity.0 as f64;
         let ms = |step: &Step| match step {
             Step::Reset { state: State::None } => 0.0,
-            Step::Reset { state: State::Random } => {
+            Step::Reset { state: State::Random | State::Complete } => {
                 let mean_size = FLASH_BLOCK.0 as f64 / 2.0;
                 capacity / mean_size * io_ms(Baseline::Rw, mean_size)
             }
@@ -143,7 +143,7 @@ impl Plan {
 fn pauses_ms(timing: Timing, ios: u64) -> f64 {
     let between = ios.saturating_sub(1) as f64;
     match timing {
-        Timing::Consecutive => 0.0,
+        Timing::Consecutive | Timing::Synced { .. } => 0.0,
         Timing::Pause { pause } => between * pause.as_millis_f64(),
         Timing::Burst { pause, burst } => (between / f64::from(burst.max(1))).floor() * pause.as_millis_f64(),
     }

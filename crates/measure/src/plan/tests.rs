@@ -125,7 +125,7 @@ fn quick_pauses_are_bounded() {
     for run in plan(Preset::Quick, DISK).runs() {
         let ios = run.io_count;
         let pauses = match run.pattern.basics()[0].timing {
-            Timing::Consecutive => 0,
+            Timing::Consecutive | Timing::Synced { .. } => 0,
             Timing::Pause { pause } => (ios - 1) * pause.0,
             Timing::Burst { pause, burst } => {
                 assert!(ios > u64::from(burst), "no pause at all");
@@ -269,4 +269,50 @@ proptest! {
         options.seed = seed;
         prop_assert_eq!(make_plan(&options, DISK), make_plan(&options, DISK));
     }
+}
+
+#[test]
+fn values_are_dropped_evenly_and_the_ends_stay() {
+    assert_eq!(length::evenly(10, 16), (0..10).collect::<Vec<_>>());
+    assert_eq!(length::evenly(10, 8), [0, 2, 5, 7, 9]);
+    assert_eq!(length::evenly(10, 1), [0, 9]);
+    assert_eq!(length::evenly(1, 3), [0]);
+    assert_eq!(length::evenly(0, 3), [0usize; 0]);
+    let mut options = PlanOptions::new(Preset::Standard);
+    options.only = vec![MicroBenchmark::Granularity];
+    let all = make_plan(&options, DISK).unwrap();
+    options.values_of_16 = 8;
+    let half = make_plan(&options, DISK).unwrap();
+    let dropped = half.skipped.iter().filter(|s| s.reason == DROPPED).count();
+    assert_eq!(all.runs().count() - half.runs().count(), 3 * dropped);
+    assert!(dropped > 20, "{dropped}");
+    options.overrides.insert(
+        MicroBenchmark::Granularity,
+        Override { values: Some(vec![4096, 8192, 16384]), ..Override::default() },
+    );
+    assert!(make_plan(&options, DISK).unwrap().skipped.is_empty(), "the user's own values stay");
+}
+
+#[test]
+fn scattered_writes_get_the_longer_lengths_in_the_automatic_method() {
+    let mut options = PlanOptions::new(Preset::Standard);
+    options.only = vec![MicroBenchmark::Order, MicroBenchmark::Partitioning];
+    options.io_counts.rw = Counts { count: 1128, ignore: 128 };
+    options.io_counts.sw = Counts { count: 300, ignore: 0 };
+    let lengths = |options: &PlanOptions| {
+        let plan = make_plan(options, DISK).unwrap();
+        let of = |run: &RunSpec| {
+            (run.purpose == Purpose::MicroBenchmark).then_some((
+                run.baseline.clone(),
+                run.io_count,
+                run.io_ignore,
+            ))
+        };
+        plan.runs().filter_map(of).collect::<HashSet<_>>()
+    };
+    assert!(lengths(&options).contains(&("SW".to_string(), 300, 0)));
+    options.method = Method::Auto;
+    let auto = lengths(&options);
+    assert!(auto.contains(&("SW".to_string(), 1128, 128)) && auto.contains(&("SR".to_string(), 1024, 0)));
+    assert_eq!(auto.len(), 2);
 }

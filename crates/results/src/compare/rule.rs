@@ -180,7 +180,7 @@ pub fn check(rule: &Rule, made: &Comparison) -> Result<(), String> {
     };
     let fits = match rule.bound {
         Bound::Relative(_) => true,
-        Bound::Absolute(zero, Dimension::Number) if zero == 0.0 => true,
+        Bound::Absolute(0.0, Dimension::Number) => true,
         Bound::Absolute(_, Dimension::Time) => unit == Unit::Ns,
         Bound::Absolute(_, Dimension::Size) => unit == Unit::Bytes,
         Bound::Absolute(_, Dimension::Number) => matches!(unit, Unit::Times | Unit::Count),

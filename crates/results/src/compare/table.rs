@@ -107,11 +107,7 @@ fn baselines(subjects: &[Subject]) -> Vec<Figure> {
 }
 
 /// The evidence of one baseline's figure.
-fn per<'a, T: Copy>(
-    per: &'a Per<T>,
-    b: Baseline,
-    as_f64: impl Fn(T) -> f64,
-) -> (Option<f64>, Option<&'a Evidence>) {
+fn per<T: Copy>(per: &Per<T>, b: Baseline, as_f64: impl Fn(T) -> f64) -> (Option<f64>, Option<&Evidence>) {
     (per.of(b).map(as_f64), per.evidence.get(b.name()))
 }
 

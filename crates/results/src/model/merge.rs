@@ -11,7 +11,7 @@
 //! Errata: R <= L is needed; what writes more than a logical block is left out by
 //! the caller.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One measured point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -25,7 +25,7 @@ pub struct Sample {
 }
 
 /// The fitted model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MergeFit {
     /// T_merge (T_pos on an HDD).
     pub t_merge_ns: f64,

@@ -59,8 +59,11 @@ pub(super) fn period_ios(facts: &Facts) -> Per<f64> {
 pub(super) fn lengths(contents: &StoreContents, of: impl Fn(&RunSpec) -> u64) -> Per<u64> {
     let mut per = Per::default();
     for baseline in Baseline::ALL {
-        let plain =
-            |r: &&RunRow| r.spec.baseline == baseline.name() && matches!(r.spec.pattern, Pattern::Basic(_));
+        let plain = |r: &&RunRow| {
+            r.spec.purpose != Purpose::Calibration
+                && r.spec.baseline == baseline.name()
+                && matches!(r.spec.pattern, Pattern::Basic(_))
+        };
         let all: Vec<&RunRow> = contents.runs.iter().filter(plain).collect();
         let experiments = all.iter().any(|r| r.spec.purpose == Purpose::MicroBenchmark);
         let counted = all.iter().filter(|r| !experiments || r.spec.purpose == Purpose::MicroBenchmark);

@@ -27,7 +27,7 @@ use uflip_measure::pattern::{Baseline, Pattern};
 use uflip_measure::run::Purpose;
 
 /// Where the records of a run come from.
-pub(super) type Records<'a> = dyn Fn(&RunRow) -> Result<Vec<IoRecord>, StoreError> + Sync + 'a;
+pub type Records<'a> = dyn Fn(&RunRow) -> Result<Vec<IoRecord>, StoreError> + Sync + 'a;
 
 /// Repeats that differ by no more than this are alike.
 /// Source: paper 001, section 4.3: "within 5 %".
@@ -284,7 +284,11 @@ struct Summed {
 
 /// Every curve of the store.
 fn curves(contents: &StoreContents, facts: &Facts, records: &Records<'_>) -> Result<Vec<Curve>, StoreError> {
-    let mut rows: Vec<&RunRow> = contents.runs.iter().filter(|r| r.spec.point.is_some()).collect();
+    let mut rows: Vec<&RunRow> = contents
+        .runs
+        .iter()
+        .filter(|r| r.spec.point.is_some() && r.spec.purpose != Purpose::Calibration)
+        .collect();
     // Repeats of one point side by side, so that few are in memory at a time.
     rows.sort_by_key(|r| (key(r), r.spec.repeat, r.spec.id));
     let groups: Vec<&[&RunRow]> = rows.chunk_by(|a, b| key(a) == key(b)).collect();

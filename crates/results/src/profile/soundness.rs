@@ -11,6 +11,7 @@ use super::gather::{BaselineFacts, Facts, Repeat, SPREAD_LIMIT};
 use super::spaces;
 use crate::contents::{RunRow, StoreContents};
 use serde::{Deserialize, Serialize};
+use uflip_measure::auto::findings::Calibration;
 use uflip_measure::detect::drift::drift;
 use uflip_measure::detect::spread::{Cause, Spread};
 use uflip_measure::detect::startup::StartUp;
@@ -49,13 +50,19 @@ pub struct Finding {
     pub runs: Vec<u32>,
 }
 
-fn finding(code: &str, severity: Severity, statement: String, runs: Vec<u32>) -> Finding {
+pub(super) fn finding(code: &str, severity: Severity, statement: String, runs: Vec<u32>) -> Finding {
     Finding { code: code.into(), severity, statement, runs }
 }
 
 /// All findings, the gravest first.
-pub(super) fn findings(profile: &Profile, facts: &Facts, contents: &StoreContents) -> Vec<Finding> {
+pub(super) fn findings(
+    profile: &Profile,
+    facts: &Facts,
+    contents: &StoreContents,
+    calibration: Option<&Calibration>,
+) -> Vec<Finding> {
     let mut all = of_manifest(contents);
+    all.extend(calibration.into_iter().flat_map(super::calibrated::findings));
     all.extend(of_plan(contents));
     all.extend(of_rows(&contents.runs));
     for baseline in &facts.baselines {

@@ -65,7 +65,7 @@ impl Maker {
             manifest.target = json!({"summary": "hand-made"});
         }
         let runs = self.runs.iter().enumerate().map(|(id, made)| row(id as u32, made)).collect();
-        StoreContents { dir: "nowhere".into(), manifest, plan: self.plan.clone(), runs }
+        StoreContents { dir: "nowhere".into(), manifest, plan: self.plan.clone(), calibration: None, runs }
     }
 
     fn profile(&self) -> Profile {

@@ -102,13 +102,27 @@ fn mode_of(letters: &str) -> Option<Mode> {
 
 /// Puts IOs and their completions together.
 #[derive(Default)]
-struct Collector {
+struct Collector<'a> {
+    /// `MAJOR,MINOR`: the one asked for, or the first seen.
+    device: Option<&'a str>,
+    /// Given from outside: others are passed over.
+    chosen: bool,
     ios: Vec<TraceIo>,
     open: HashMap<(u64, Mode), usize>,
     first: Option<Nanos>,
 }
 
-impl Collector {
+impl<'a> Collector<'a> {
+    /// Whether an IO of `device` belongs to the trace.
+    fn takes(&mut self, device: &'a str) -> Result<bool, &'static str> {
+        let mine = *self.device.get_or_insert(device) == device;
+        if mine || self.chosen {
+            Ok(mine)
+        } else {
+            Err("IOs of one device only; choose it with --device 8,0")
+        }
+    }
+
     fn issue(&mut self, at: Nanos, offset: u64, size: u32, mode: Mode) {
         let first = *self.first.get_or_insert(at);
         self.open.insert((offset, mode), self.ios.len());
@@ -125,9 +139,19 @@ impl Collector {
 /// Reads a trace in any of the text forms.
 ///
 /// # Errors
-/// [`TraceError`] with line and column.
+/// [`TraceError`] with line and column; also where there are IOs of several devices.
 pub fn parse(text: &str) -> Result<Vec<TraceIo>, TraceError> {
-    let (mut form, mut all) = (None, Collector::default());
+    parse_device(text, None)
+}
+
+/// [`parse`] of only the IOs of one device, `MAJOR,MINOR`, in blkparse's text and
+/// in trace events.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_device(text: &str, device: Option<&str>) -> Result<Vec<TraceIo>, TraceError> {
+    let mut all = Collector { device, chosen: device.is_some(), ..Collector::default() };
+    let mut form = None;
     for (at, line) in text.lines().enumerate() {
         form = form.or_else(|| form_of(line));
         let failed = |(column, expected): (usize, &'static str)| TraceError {
@@ -173,19 +197,22 @@ fn range(words: &[(usize, &str)], at: usize) -> Result<Option<(u64, u32)>, Wrong
     Ok(Some((offset, bounded(offset, size, column)?)))
 }
 
-fn blkparse(line: &str, all: &mut Collector) -> Result<(), Wrong> {
+fn blkparse<'a>(line: &'a str, all: &mut Collector<'a>) -> Result<(), Wrong> {
     let words = words(line);
     if words.len() < 7 || !device_numbers(words[0].1) {
         return Ok(());
     }
     let (action, mode) = (words[5].1, mode_of(words[6].1));
     let Some(mode) = mode.filter(|_| matches!(action, "D" | "C")) else { return Ok(()) };
+    if !all.takes(words[0].1).map_err(|expected| (words[0].0, expected))? {
+        return Ok(());
+    }
     let at = seconds(words[3].1).ok_or((words[3].0, "a time in seconds such as 0.009507758"))?;
     done(all, action == "D", at, range(&words, 7)?, mode);
     Ok(())
 }
 
-fn done(all: &mut Collector, issue: bool, at: Nanos, range: Option<(u64, u32)>, mode: Mode) {
+fn done(all: &mut Collector<'_>, issue: bool, at: Nanos, range: Option<(u64, u32)>, mode: Mode) {
     match range {
         Some((offset, size)) if issue && size > 0 => all.issue(at, offset, size, mode),
         Some((offset, _)) if !issue => all.complete(at, offset, mode),
@@ -194,7 +221,7 @@ fn done(all: &mut Collector, issue: bool, at: Nanos, range: Option<(u64, u32)>, 
     }
 }
 
-fn event(line: &str, all: &mut Collector) -> Result<(), Wrong> {
+fn event<'a>(line: &'a str, all: &mut Collector<'a>) -> Result<(), Wrong> {
     let Some(place) = line.find(": block_rq_") else { return Ok(()) };
     let (head, body) = line.split_at(place);
     let Some((name, body)) = body[2..].split_once(": ") else { return Ok(()) };
@@ -207,13 +234,16 @@ fn event(line: &str, all: &mut Collector) -> Result<(), Wrong> {
     let base = line.len() - body.len();
     let words: Vec<(usize, &str)> = words(body).into_iter().map(|(c, w)| (c + base, w)).collect();
     let Some(mode) = words.get(1).and_then(|(_, letters)| mode_of(letters)) else { return Ok(()) };
+    if !all.takes(words[0].1).map_err(|expected| (words[0].0, expected))? {
+        return Ok(());
+    }
     let plus = words.iter().position(|(_, w)| *w == "+").and_then(|p| p.checked_sub(1));
     let range = plus.map_or(Ok(None), |p| range(&words, p))?;
     done(all, name == "block_rq_issue", at, range, mode);
     Ok(())
 }
 
-fn iolog(line: &str, times: bool, all: &mut Collector) -> Result<(), Wrong> {
+fn iolog(line: &str, times: bool, all: &mut Collector<'_>) -> Result<(), Wrong> {
     let words = words(line);
     let skip = usize::from(times);
     let Some((column, action)) = words.get(skip + 1).copied() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The arguments of the commands around job files and cost models.
+//! The arguments of the commands around job files, cost models and proofs.
 
 use super::{ConsentArgs, EngineArgs};
 use clap::Args;
@@ -15,10 +15,14 @@ pub struct JobArgs {
     #[arg(required_unless_present_any = ["suite", "resume"])]
     pub file: Option<PathBuf>,
     /// A ready-made job instead of a file: ajwani (the standard series of
-    /// Ajwani et al. 2008), ajwani-short (the same in minutes) or
-    /// ajwani-endurance (wears the device out)
+    /// Ajwani et al. 2008), ajwani-short (the same in minutes),
+    /// ajwani-endurance (wears the device out), write-cost or
+    /// write-cost-short (Lee et al. 2009: focal factor and sectors a sync)
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     pub suite: Option<String>,
+    /// Only these of the job's lines
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// The folder for the results; a new one is made where none is named
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -56,6 +60,7 @@ impl JobArgs {
             target,
             file: None,
             suite: None,
+            only: Vec::new(),
             output: None,
             check: false,
             to_fio: false,
@@ -94,6 +99,9 @@ pub struct LogicalBlockArgs {
     /// The size of a scratch file that has to be made
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub scratch_size: Bytes,
+    /// Go on with the interrupted procedure in DIR
+    #[arg(long, requires = "output")]
+    pub resume: bool,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
@@ -109,9 +117,37 @@ pub struct PredictArgs {
     /// file of ours (.parquet)
     #[arg(long, value_name = "FILE")]
     pub trace: PathBuf,
+    /// Only the IOs of this device, MAJOR,MINOR, of blkparse text or trace events
+    #[arg(long, value_name = "MAJ,MIN")]
+    pub device: Option<String>,
     /// The device's logical block
     #[arg(long, value_name = "SIZE", default_value = "4M")]
     pub logical_block: Bytes,
+    /// Also replay the trace on this simulated device: a name of the catalogue
+    /// or a device file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub sim: Option<String>,
+    /// Replay on the simulated device as it comes out of the box; otherwise all
+    /// of it is written first, in order
+    #[arg(long, requires = "sim")]
+    pub new: bool,
+    /// Let addresses beyond the simulated device's end start again at 0
+    #[arg(long, requires = "sim")]
+    pub wrap: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip sim proof`
+#[derive(Args, Debug)]
+pub struct ProofArgs {
+    /// How many devices
+    #[arg(short = 'n', long = "devices", value_name = "N", default_value_t = 200)]
+    pub devices: u64,
+    /// The seed they are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

@@ -77,16 +77,17 @@ fn is_simulated(name: &str) -> bool {
 
 /// The options that make a measurement comparable with these.
 fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
-    let (mut micros, mut io_size, mut any) = (BTreeSet::new(), None, false);
+    let (mut micros, mut io_size, mut any, mut auto) = (BTreeSet::new(), None, false, true);
     for contents in folders {
         any = true;
+        auto &= contents.manifest.options.get("auto").is_some_and(|auto| auto.is_object());
         micros.extend(
             contents.runs.iter().filter_map(|r| r.spec.point.as_ref()).map(|p| p.micro_benchmark.clone()),
         );
         io_size = io_size.or_else(|| contents.plan.get("io_size").and_then(serde_json::Value::as_u64));
     }
     micros.retain(|m| uflip_results::view::MICRO_BENCHMARKS.iter().any(|(known, _)| known == m));
-    let mut options = Vec::new();
+    let mut options = vec!["--method".into(), if auto { "auto" } else { "fixed" }.into()];
     if any && !micros.is_empty() {
         options.extend(["--only".into(), micros.into_iter().collect::<Vec<_>>().join(",").into()]);
     }

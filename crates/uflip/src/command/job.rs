@@ -1,10 +1,11 @@
 //! `uflip job`: experiments as text, on the engines, safety checks and store
 //! that every other measurement uses.
 
+use crate::args::RunArgs;
 use crate::args::extra::JobArgs;
 use crate::args::{Cli, Command};
 use crate::command::run::{claim_folder, target_name, unix_now};
-use crate::command::{fresh_seed, print, print_json};
+use crate::command::{fresh_seed, print, print_json, profile, report};
 use crate::interrupt::{self, STOP};
 use crate::progress::{Display, round_time};
 use crate::target::{self, Access, Opened};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::safety::wear_note;
-use uflip_device::{Bytes, EngineOptions, Geometry, Nanos, measure_overhead};
+use uflip_device::{Bytes, Data, EngineOptions, Geometry, Nanos, measure_overhead};
 use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
 use uflip_measure::{Control, Progress};
 use uflip_results::{Durability, Manifest, RunRow, Store, StoreContents, job_report};
@@ -57,8 +58,39 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
     if !args.resume && (args.check || args.print || args.to_fio) {
         return explain(&args);
     }
+    perform(&args)
+}
+
+/// `uflip run --suite NAME`: a ready-made job; also goes on with one.
+///
+/// # Errors
+/// As [`job`].
+pub fn suite(args: RunArgs) -> anyhow::Result<()> {
+    let RunArgs { target, suite, output, plan, engine, consent, resume, json, keep_scratch, .. } = args;
+    let own_scratch = target.is_none() && !resume && !keep_scratch;
+    let stored = || Some(stored_options(output.as_deref()?).ok()?.target);
+    let target = target.or_else(|| if resume { stored() } else { None });
+    let target = target.unwrap_or_else(|| target::SCRATCH.to_string());
+    let args = JobArgs::of(target, engine, consent, plan.scratch_size);
+    perform(&JobArgs { suite, only: plan.only, output, seed: plan.seed, resume, json, ..args })?;
+    if own_scratch {
+        uflip_device::scratch::remove(Path::new(target::SCRATCH))?;
+    }
+    Ok(())
+}
+
+/// True where `dir` holds the results of a job.
+pub fn is_job(dir: Option<&Path>) -> bool {
+    dir.is_some_and(|dir| stored_options(dir).is_ok())
+}
+
+fn stored_options(dir: &Path) -> anyhow::Result<JobOptions> {
+    Ok(serde_json::from_value(Store::open(dir)?.manifest.options)?)
+}
+
+fn perform(args: &JobArgs) -> anyhow::Result<()> {
     interrupt::listen()?;
-    let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
+    let mut session = if args.resume { resume(args)? } else { begin(args)? };
     let finished = measure(&mut session);
     let Session { dir, store, opened, .. } = session;
     let count = store.len();
@@ -70,32 +102,53 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
     if finished.with_context(go_on)? {
         bail!("interrupted; {}", go_on());
     }
-    report(&dir, args.json)
+    finish(&dir, args.json)
 }
 
-/// Prints what a finished job came to and keeps it as `job.json`.
-fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
+/// Keeps what a finished job came to as `job.json`, makes profile and report,
+/// and prints it.
+fn finish(dir: &Path, json: bool) -> anyhow::Result<()> {
     let contents = Store::open(dir)?;
     let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
     let plan: uflip_measure::Plan = serde_json::from_value(contents.plan.clone())?;
     let job = job::parse(&options.job).map_err(|e| anyhow::anyhow!("the stored job: {e}"))?;
     let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
-    let report = job_report::report(&contents, &job, &planned)?;
-    let file = dir.join("job.json");
-    std::fs::write(&file, serde_json::to_string_pretty(&report)? + "\n")
-        .with_context(|| format!("cannot write {}", file.display()))?;
+    let came_to = job_report::report(&contents, &job, &planned)?;
+    job_report::write(dir, &came_to)?;
+    profile::make(dir)?;
+    report::write_report(dir, None)?;
     if json {
-        return print_json(&report);
+        return print_json(&came_to);
     }
     let dir = dir.display();
     print(&format!(
         "{}\nresults    {dir}; every figure is in {dir}/job.json\ncurves     uflip show {dir}\n",
-        report.text()
+        came_to.text()
     ))
 }
 
-/// The job that was named, with errors that name the file.
+/// The job that was named, or the lines of it that were.
 fn read(args: &JobArgs) -> anyhow::Result<Job> {
+    let mut job = read_whole(args)?;
+    if let Some(unknown) = args.only.iter().find(|name| !job.lines.iter().any(|l| l.name == **name)) {
+        let names: Vec<&str> = job.lines.iter().map(|l| l.name.as_str()).collect();
+        return Err(usage(format!("no line is called '{unknown}'; type --only with {}", names.join(", "))));
+    }
+    let then = |job: &Job, name: &str| {
+        let after = job.lines.iter().filter(|l| args.only.contains(&l.name));
+        after.filter_map(|l| l.endurance.as_ref()?.then.as_deref()).any(|then| then == name)
+    };
+    if let Some(needed) = job.lines.iter().find(|l| !args.only.contains(&l.name) && then(&job, &l.name))
+        && !args.only.is_empty()
+    {
+        return Err(usage(format!("the rounds need the line {0}; add it: --only …,{0}", needed.name)));
+    }
+    job.lines.retain(|line| args.only.is_empty() || args.only.contains(&line.name));
+    Ok(job)
+}
+
+/// The job that was named, with errors that name the file.
+fn read_whole(args: &JobArgs) -> anyhow::Result<Job> {
     if let Some(name) = &args.suite {
         let names = job::suite::SUITES.map(|(name, _)| name).join(", ");
         let text = job::suite::suite(name)
@@ -218,7 +271,10 @@ fn writes_line(line: &job::Line) -> bool {
 }
 
 /// The interrupted job in `-o DIR`.
-fn resume(args: &JobArgs) -> anyhow::Result<Session> {
+///
+/// # Errors
+/// Where there is none, or the target is another one now.
+pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
     let dir = args.output.clone().context("--resume needs -o DIR")?;
     let contents = Store::open(&dir)?;
     let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())
@@ -227,7 +283,8 @@ fn resume(args: &JobArgs) -> anyhow::Result<Session> {
         return Err(usage(format!("{} measures {}, not {}", dir.display(), options.target, args.target)));
     }
     let job = job::parse(&options.job).with_context(|| format!("{}: the job", dir.display()))?;
-    let plan: uflip_measure::Plan = serde_json::from_value(contents.plan).context("plan.json is damaged")?;
+    let plan: uflip_measure::Plan =
+        serde_json::from_value(contents.plan.clone()).context("plan.json is damaged")?;
     let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
     if planned.plan.steps != plan.steps {
         bail!(
@@ -242,6 +299,13 @@ fn resume(args: &JobArgs) -> anyhow::Result<Session> {
     let kept = kept.collect();
     let store = Store::resume(&dir, None, None)?;
     store.notes().iter().for_each(|note| eprintln!("note: {note}"));
+    let mut options = options;
+    if let Data::Age | Data::AgeFrom(_) = options.engine.data {
+        // The stamps count on from what the device has seen of this job.
+        let write = |row: &&RunRow| row.spec.pattern.writes();
+        options.engine.data =
+            Data::AgeFrom(contents.runs.iter().filter(write).map(|r| r.outcome.end.ios).sum());
+    }
     let opened = open(args, &options, planned.writes(), plan.geometry.capacity)?;
     if opened.device.geometry() != plan.geometry {
         bail!("{} has another size now; start the job anew with another -o", options.target);

@@ -3,13 +3,13 @@
 
 use crate::args::extra::{JobArgs, LogicalBlockArgs};
 use crate::args::{Cli, Command};
-use crate::command::job::{Session, start};
+use crate::command::job::{Session, resume, start};
 use crate::command::run::{claim_folder, target_name, unix_now};
 use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::{self, STOP};
 use crate::target;
 use crate::usage;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Parser;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use uflip_device::Bytes;
 use uflip_measure::job::drive::drive_segment;
 use uflip_measure::logical_block::{self, Found, Mean, Pass};
 use uflip_measure::{Control, Progress};
-use uflip_results::Durability;
+use uflip_results::{Durability, Store};
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -37,8 +37,13 @@ struct Facts {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
-    let LogicalBlockArgs { target, bytes, largest, output, engine, consent, seed, scratch_size, json } = args;
     interrupt::listen()?;
+    if args.resume {
+        return go_on(args);
+    }
+    let LogicalBlockArgs {
+        target, bytes, largest, output, engine, consent, seed, scratch_size, json, ..
+    } = args;
     let seed = seed.unwrap_or_else(fresh_seed);
     let job = logical_block::job(&bytes, largest).map_err(usage)?;
     let name = target_name(Some(&target))?;
@@ -49,15 +54,37 @@ pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
     claim_folder(&dir)?;
     let args = JobArgs::of(name, engine, consent, scratch_size);
     let mut session = start(&args, &dir, job, seed)?;
-    let found = measure(&mut session, &mut |pass| {
+    conclude(&target, &dir, &mut session, json)
+}
+
+/// Goes on with the procedure in `-o DIR`.
+fn go_on(args: LogicalBlockArgs) -> anyhow::Result<()> {
+    let LogicalBlockArgs { target, output, engine, consent, scratch_size, json, .. } = args;
+    let dir = output.unwrap_or_default();
+    let job = JobArgs::of(target.clone(), engine, consent, scratch_size);
+    let mut session = resume(&JobArgs { output: Some(dir.clone()), resume: true, ..job })?;
+    if !session.job.lines.iter().all(|line| line.name.starts_with(logical_block::LINE)) {
+        return Err(usage(format!("{} was not made by uflip logical-block", dir.display())));
+    }
+    conclude(&target, &dir, &mut session, json)
+}
+
+/// Measures what is missing and prints the answers.
+fn conclude(target: &str, dir: &Path, session: &mut Session, json: bool) -> anyhow::Result<()> {
+    let go_on = || {
+        let dir = dir.display();
+        format!("what was written is kept; go on with: uflip logical-block {target} -o {dir} --resume")
+    };
+    let found = measure(session, &mut |pass| {
         eprintln!(
             "{:>5}: {:.2} MB/s in order, {:.2} MB/s at random",
             pass.block_bytes, pass.sequential_mb_per_s, pass.random_mb_per_s
         );
-    })?;
+    })
+    .with_context(go_on)?;
     let largest = found.iter().max_by_key(|f| f.bytes_per_pass);
     let facts = Facts {
-        target,
+        target: target.to_string(),
         results: dir.display().to_string(),
         logical_block_bytes: largest.and_then(|f| f.logical_block_bytes),
         by_whole_numbers: largest.and_then(|f| f.by_whole_numbers),
@@ -85,8 +112,10 @@ pub fn measure_simulated(name: &str, seed: u64, folder: &Path) -> anyhow::Result
 
 /// Writes size after size until both rules have their answer, for each amount.
 fn measure(session: &mut Session, tell: &mut dyn FnMut(&Pass)) -> anyhow::Result<Vec<Found>> {
+    let rows = Store::open(&session.dir)?.runs;
+    let mut means: BTreeMap<u32, Mean> =
+        rows.iter().filter_map(|row| Some((row.spec.id, Mean::of(&row.stats.all)?))).collect();
     let Session { store, job, planned, opened, kept, .. } = session;
-    let mut means: BTreeMap<u32, Mean> = BTreeMap::new();
     let mut settled = vec![false; job.lines.len()];
     let control = Control { stop: &STOP, budget: None, unix_now };
     for segment in &planned.segments {
@@ -100,7 +129,7 @@ fn measure(session: &mut Session, tell: &mut dyn FnMut(&Pass)) -> anyhow::Result
         };
         let done = drive_segment(planned, segment, &mut *opened.device, store, kept, control, &mut progress)?;
         if done.stopped {
-            bail!("interrupted; the procedure has to be started again");
+            bail!("interrupted");
         }
         let found = logical_block::evaluate(job, planned, &means, segment.line);
         if let Some(pass) = found.passes.last() {

@@ -1,6 +1,6 @@
 //! `uflip plan`, and the plan options that `uflip run` shares with it.
 
-use crate::args::{PlanArgs, PlanOptionArgs, PresetArg};
+use crate::args::{MethodArg, PlanArgs, PlanOptionArgs, PresetArg};
 use crate::command::{fresh_seed, print, print_json};
 use crate::progress::round_time;
 use crate::target::{self, Access, Place, SCRATCH};
@@ -31,6 +31,9 @@ pub fn plan_options(
     if place.virtual_time {
         // The paper's methodology (4.1) costs nothing here.
         options.state = State::Random;
+    }
+    if options.state == State::Random && args.method == MethodArg::Auto {
+        options.state = State::Complete;
     }
     options.target = target.to_string();
     options.seed = seed;
@@ -99,7 +102,13 @@ pub fn plan(args: PlanArgs) -> anyhow::Result<()> {
     if args.json {
         return print_json(&plan);
     }
-    print(&as_text(&plan, name, &place))
+    let text = as_text(&plan, name, &place);
+    if args.plan.method == MethodArg::Auto {
+        return print(&format!(
+            "{text}note: lengths and pause are the preset's; uflip run finds its own unless --method fixed is typed\n"
+        ));
+    }
+    print(&text)
 }
 
 fn as_text(plan: &Plan, name: &str, place: &Place) -> String {

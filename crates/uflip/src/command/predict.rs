@@ -3,14 +3,15 @@
 
 use crate::args::extra::PredictArgs;
 use crate::command::{print, print_json};
-use crate::usage;
+use crate::{interrupt, replay, target, usage};
 use anyhow::Context;
 use serde::Serialize;
 use std::path::Path;
-use uflip_device::{Bytes, Nanos};
+use uflip_device::{Bytes, Mode, Nanos};
 use uflip_results::model::{self, Models, Prediction};
 use uflip_results::trace::{self, Character, TraceIo};
 use uflip_results::{Store, read_records};
+use uflip_sim::SimDevice;
 
 /// A trace is read whole; beyond this a part of it should do.
 const MAX_TRACE: u64 = 4 << 30;
@@ -21,27 +22,95 @@ struct Facts {
     character: Character,
     models: Models,
     measured_ns: Option<f64>,
-    predictions: Vec<Prediction>,
+    simulated: Option<Simulated>,
+    predictions: Vec<Row>,
+}
+
+/// What the trace takes on a simulated device.
+#[derive(Serialize)]
+struct Simulated {
+    /// As typed.
+    device: String,
+    /// Written once before, in order.
+    filled: bool,
+    /// Response times of all reads.
+    read_ns: f64,
+    /// Of all writes and flushes.
+    write_ns: f64,
+    /// Of all flushes.
+    flush_ns: f64,
+}
+
+/// A model's prediction and its errors against what the device really takes.
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    prediction: Prediction,
+    /// Predicted over simulated, less 1, of all IOs.
+    simulated_error: Option<f64>,
+    /// The same of the reads; null where there are none.
+    simulated_read_error: Option<f64>,
+    /// The same of the writes.
+    simulated_write_error: Option<f64>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// What is wrong with the results or the trace.
+/// What is wrong with the results, the trace or the simulated device.
 pub fn predict(args: PredictArgs) -> anyhow::Result<()> {
     let contents = Store::open(&args.dir)?;
-    let trace = read(&args.trace)?;
-    let models = model::fit(&model::curves(&contents.runs), Some(args.logical_block));
+    let trace = read(&args.trace, args.device.as_deref())?;
+    let models = model::fit_store(&contents, Some(args.logical_block))?;
+    let simulated = args.sim.as_deref().map(|name| simulate(&args, name, &trace)).transpose()?;
+    let predictions = model::predict(&models, &trace).into_iter();
     let facts = Facts {
         character: trace::character(&trace, args.logical_block),
         measured_ns: model::measured_ns(&trace),
-        predictions: model::predict(&models, &trace),
+        predictions: predictions.map(|p| row(p, simulated.as_ref())).collect(),
+        simulated,
         models,
     };
     if args.json { print_json(&facts) } else { print(&as_text(&facts)) }
 }
 
-fn read(path: &Path) -> anyhow::Result<Vec<TraceIo>> {
+fn row(prediction: Prediction, simulated: Option<&Simulated>) -> Row {
+    let error = |predicted: Option<f64>, pick: fn(&Simulated) -> f64| {
+        let real = simulated.map(pick).filter(|ns| *ns > 0.0)?;
+        Some(predicted? / real - 1.0)
+    };
+    let total = prediction.read_ns.zip(prediction.write_ns).map(|(r, w)| r + w);
+    Row {
+        simulated_error: error(total, |s| s.read_ns + s.write_ns),
+        simulated_read_error: error(prediction.read_ns, |s| s.read_ns),
+        simulated_write_error: error(prediction.write_ns, |s| s.write_ns),
+        prediction,
+    }
+}
+
+/// Replays the trace on the simulated device `name`.
+fn simulate(args: &PredictArgs, name: &str, trace: &[TraceIo]) -> anyhow::Result<Simulated> {
+    interrupt::listen()?;
+    let what = name.strip_prefix("sim:").unwrap_or(name);
+    let mut device = SimDevice::new(&target::simulated(what)?, 1).map_err(usage)?;
+    if !args.new {
+        replay::fill(&mut device)?;
+    }
+    let took = replay::replay(trace, &mut device, args.wrap).map_err(usage)?;
+    let sum = |modes: &[Mode]| {
+        let mine = took.iter().filter(|io| modes.contains(&io.mode));
+        mine.filter_map(|io| io.response).map(|r| r.0 as f64).sum::<f64>()
+    };
+    Ok(Simulated {
+        device: name.to_string(),
+        filled: !args.new,
+        read_ns: sum(&[Mode::Read]),
+        write_ns: sum(&[Mode::Write, Mode::Flush]),
+        flush_ns: sum(&[Mode::Flush]),
+    })
+}
+
+fn read(path: &Path, device: Option<&str>) -> anyhow::Result<Vec<TraceIo>> {
     if path.extension().is_some_and(|e| e == "parquet") {
         return Ok(trace::of_records(&read_records(path)?));
     }
@@ -50,7 +119,8 @@ fn read(path: &Path) -> anyhow::Result<Vec<TraceIo>> {
         return Err(usage(format!("{} is {} long; cut it to 4G", path.display(), Bytes(size))));
     }
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    trace::parse(&String::from_utf8_lossy(&bytes)).map_err(|e| usage(format!("{}: {e}", path.display())))
+    let text = String::from_utf8_lossy(&bytes);
+    trace::parse_device(&text, device).map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
 fn as_text(facts: &Facts) -> String {
@@ -88,9 +158,23 @@ fn as_text(facts: &Facts) -> String {
         "\nmeasured   {}\n",
         facts.measured_ns.map_or("no response times in the trace".into(), |ns| Nanos(ns as u64).to_string())
     );
-    for p in &facts.predictions {
-        let error = p.relative_error.map_or(String::new(), |e| format!(", {:+.1} %", e * 100.0));
-        text += &format!("{:16} reads {}, writes {}{error}\n", p.model, time(p.read_ns), time(p.write_ns));
+    if let Some(s) = &facts.simulated {
+        let state = if s.filled { "written once" } else { "new" };
+        let (reads, writes) = (time(Some(s.read_ns)), time(Some(s.write_ns)));
+        text += &format!("simulated  {} ({state}): reads {reads}, writes {writes}\n", s.device);
+    }
+    text += "model                 reads      writes   to measured  to simulated\n";
+    for row in &facts.predictions {
+        let p = &row.prediction;
+        let error = |e: Option<f64>| e.map_or("-".to_string(), |e| format!("{:+.1} %", e * 100.0));
+        text += &format!(
+            "{:15} {:>11} {:>11} {:>13} {:>13}\n",
+            p.model,
+            time(p.read_ns),
+            time(p.write_ns),
+            error(p.relative_error),
+            error(row.simulated_error)
+        );
     }
     text
 }

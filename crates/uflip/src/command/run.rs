@@ -2,13 +2,17 @@
 //! refused before anything is made, and everything that is made is announced
 //! before anything is measured.
 
-use crate::args::{Cli, Command, RunArgs};
+mod auto;
+mod plan_file;
+
+use crate::args::{Cli, Command, MethodArg, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
-use crate::command::{fresh_seed, profile, report, show};
+use crate::command::{fresh_seed, job, profile, report, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
-use crate::progress::Display;
-use crate::target::{self, Access, Opened, SCRATCH};
+use crate::live::Live;
+use crate::progress::{Display, round_time};
+use crate::target::{self, Access, Opened, Place, SCRATCH};
 use crate::usage;
 use anyhow::{Context, bail};
 use clap::Parser;
@@ -16,11 +20,19 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 use uflip_device::identity::{SysPaths, host_facts};
-use uflip_device::{Bytes, EngineOptions, Nanos, measure_overhead, scratch};
+use uflip_device::{
+    Bytes, Device, DeviceError, EngineOptions, Nanos, RunEnd, Stop, measure_overhead, scratch,
+};
+use uflip_measure::auto::findings::Calibration;
+use uflip_measure::auto::{AutoOptions, Extent, first_plan};
 use uflip_measure::run::Sink;
-use uflip_measure::{Budget, Control, Plan, Preset, Progress, execute, make_plan, state};
+use uflip_measure::{
+    Budget, Control, Plan, PlanOptions, Preset, Progress, ResetRequest, execute, make_plan, state,
+};
 use uflip_results::{Durability, Manifest, Store};
 
 /// The part of the manifest that `--resume` goes by.
@@ -34,6 +46,9 @@ struct RunOptions {
     budget_ns: Option<Nanos>,
     /// The target is a scratch file of ours, removed when all is done.
     remove_scratch: bool,
+    /// What the automatic method was asked for; None where lengths are fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    auto: Option<AutoOptions>,
 }
 
 /// What a person sees of a benchmark.
@@ -58,6 +73,46 @@ struct Session {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
+    if args.suite.is_some() || (args.resume && job::is_job(args.output.as_deref())) {
+        return job::suite(args);
+    }
+    let (dir, options) = measure_as_typed(&args, Extent::Whole)?;
+    if options.remove_scratch {
+        scratch::remove(Path::new(&options.target))?;
+    }
+    profile::make(&dir)?;
+    report::write_report(&dir, None)?;
+    show::print_results(&dir, args.json, false)
+}
+
+/// Runs `uflip calibrate`: the automatic method up to its plan. The scratch file
+/// stays, as the plan is for it.
+///
+/// # Errors
+/// As [`run`].
+pub fn calibrate(args: RunArgs) -> anyhow::Result<()> {
+    if args.plan.method == MethodArg::Fixed || args.plan_file.is_some() {
+        return Err(usage("uflip calibrate finds lengths and pause; leave --method fixed and --plan away"));
+    }
+    let (dir, _) = measure_as_typed(&args, Extent::Calibration)?;
+    let path = dir.join("calibration.json");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    if args.json {
+        return crate::command::print(&text);
+    }
+    let found: Calibration =
+        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+    crate::command::print(&found.to_string())?;
+    eprintln!(
+        "the plan is in {0}/plan.json and may be edited; measure by it: uflip run -o {0} --resume{1}",
+        dir.display(),
+        consent_again(&args)
+    );
+    Ok(())
+}
+
+/// Begins or resumes what is asked for, and measures as far as `extent`.
+fn measure_as_typed(args: &RunArgs, extent: Extent) -> anyhow::Result<(PathBuf, RunOptions)> {
     if args.live {
         if !std::io::stderr().is_terminal() {
             return Err(usage("--live needs a terminal on standard error; leave it away"));
@@ -67,8 +122,8 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     } else {
         interrupt::listen()?;
     }
-    let mut session = if args.resume { resume(&args)? } else { begin(&args)? };
-    let finished = measure(&mut session, if args.live { Shown::Live } else { Shown::Lines });
+    let mut session = if args.resume { resume(args)? } else { begin(args)? };
+    let finished = measure(&mut session, extent, if args.live { Shown::Live } else { Shown::Lines });
     let Session { dir, store, options, opened, .. } = session;
     let kept = store.len();
     drop((store, opened));
@@ -76,23 +131,18 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         || format!("{kept} runs are kept in {}; go on with: uflip run -o {0} --resume", dir.display());
     let stopped = finished.with_context(go_on)?;
     if stopped {
-        bail!("interrupted; {}{}", go_on(), consent_again(&args));
+        bail!("interrupted; {}{}", go_on(), consent_again(args));
     }
-    if options.remove_scratch {
-        scratch::remove(Path::new(&options.target))?;
-    }
-    profile::make(&dir)?;
-    report::write_report(&dir, None)?;
-    show::print_results(&dir, args.json, false)
+    Ok((dir, options))
 }
 
-/// The standard benchmark of `sim:NAME` into `folder`, as `uflip run` does it,
-/// without a word.
+/// The standard benchmark of `sim:NAME` with the paper's fixed lengths into
+/// `folder`, as `uflip run` does it, without a word.
 ///
 /// # Errors
 /// As [`run`].
 pub fn measure_simulated(name: &str, seed: u64, folder: &Path) -> anyhow::Result<()> {
-    measure_simulated_as(&format!("sim:{name}"), seed, folder, &[])
+    measure_simulated_as(&format!("sim:{name}"), seed, folder, &["--method".into(), "fixed".into()])
 }
 
 /// The same of a target as typed, with further options.
@@ -105,7 +155,7 @@ pub fn measure_simulated_as(target: &str, seed: u64, folder: &Path, more: &[OsSt
     let typed = typed.iter().map(OsString::from).chain([folder.into()]).chain(more.iter().cloned());
     let Command::Run(args) = Cli::try_parse_from(typed)?.command else { bail!("not a run") };
     let mut session = begin(&args)?;
-    if measure(&mut session, Shown::Nothing)? {
+    if measure(&mut session, Extent::Whole, Shown::Nothing)? {
         bail!("interrupted");
     }
     Ok(())
@@ -116,30 +166,66 @@ fn consent_again(args: &RunArgs) -> String {
     args.consent.erase_device.iter().map(|value| format!(" --erase-device {value}")).collect()
 }
 
+/// What a new benchmark starts with.
+struct Start {
+    /// What will be done, or what a benchmark of this kind does.
+    plan: Plan,
+    /// The automatic method's options, but for what only the open device tells.
+    auto: Option<PlanOptions>,
+    seed: u64,
+    quick: bool,
+}
+
+fn start(args: &RunArgs, name: &str, place: &Place) -> anyhow::Result<Start> {
+    if let Some(file) = &args.plan_file {
+        let plan = plan_file::read(file, place.geometry)?;
+        let (seed, quick) = (plan.seed, false);
+        return Ok(Start { plan, auto: None, seed, quick });
+    }
+    let seed = args.plan.seed.unwrap_or_else(fresh_seed);
+    let planned = plan_options(&args.plan, name, place, seed)?;
+    let plan = make_plan(&planned, place.geometry).map_err(usage)?;
+    let quick = planned.preset == Preset::Quick && !place.virtual_time;
+    Ok(Start { plan, auto: (args.plan.method == MethodArg::Auto).then_some(planned), seed, quick })
+}
+
 /// A new benchmark.
 fn begin(args: &RunArgs) -> anyhow::Result<Session> {
-    let seed = args.plan.seed.unwrap_or_else(fresh_seed);
-    let engine = args.engine.resolve(seed)?;
     let name = target_name(args.target.as_deref())?;
     let place = target::locate(&name, args.plan.scratch_size)?;
-    let planned = plan_options(&args.plan, &name, &place, seed)?;
-    let plan = make_plan(&planned, place.geometry).map_err(usage)?;
+    let Start { plan, auto, seed, quick } = start(args, &name, &place)?;
+    let engine = args.engine.resolve(seed)?;
     if writes(&plan) {
         place.may_be_written(&args.consent.erase_device)?;
     }
     let dir = args.output.clone().unwrap_or_else(target::new_output);
     let made_here = claim_folder(&dir)?;
     let session = (|| {
-        let budget = args.budget.or((planned.preset == Preset::Quick).then_some(QUICK_BUDGET));
+        let budget = args.budget.or(quick.then_some(QUICK_BUDGET));
         // Making the file has a quarter of the time; a slow disk gets a smaller one.
         let for_scratch = budget.map(|b| Duration::from(Nanos(b.0 / 4)));
         let opened = open(&name, &plan, args, engine, for_scratch)?;
-        let plan = make_plan(&planned, opened.device.geometry()).map_err(usage)?;
+        let geometry = opened.device.geometry();
+        let auto = auto.map(|planned| AutoOptions {
+            plan: planned,
+            geometry,
+            virtual_time: opened.device.is_virtual(),
+            budget,
+            pause_between: args.plan.pause_between,
+        });
+        // By the automatic method the plan grows as it is found. A scratch file
+        // may have become smaller than it was planned for.
+        let plan = match &auto {
+            Some(auto) => first_plan(auto),
+            None if args.plan_file.is_some() => plan,
+            None => make_plan(&plan_options(&args.plan, &name, &place, seed)?, geometry).map_err(usage)?,
+        };
         let options = RunOptions {
             target: name.clone(),
             engine,
             budget_ns: budget,
             remove_scratch: args.target.is_none() && !args.keep_scratch,
+            auto,
         };
         let manifest = manifest(seed, &opened, &options)?;
         let store = Store::create(&dir, &manifest, &serde_json::to_value(&plan)?)?;
@@ -170,9 +256,14 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
     store.notes().iter().for_each(|note| eprintln!("note: {note}"));
     let mut options = options;
     options.budget_ns = args.budget.or(options.budget_ns);
+    let preview = options.auto.as_ref().map(|auto| make_plan(&auto.plan, auto.geometry)).transpose()?;
     let opened = target::open(
         &options.target,
-        if writes(&plan) { Access::Write(&args.consent.erase_device) } else { Access::Read },
+        if writes(preview.as_ref().unwrap_or(&plan)) {
+            Access::Write(&args.consent.erase_device)
+        } else {
+            Access::Read
+        },
         options.engine,
         plan.geometry.capacity,
         None,
@@ -262,8 +353,16 @@ fn summarised(facts: &impl Serialize, summary: String) -> anyhow::Result<serde_j
     Ok(value)
 }
 
-/// Executes the plan; true where it was stopped from outside.
-fn measure(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
+/// Measures; true where it was stopped from outside.
+fn measure(session: &mut Session, extent: Extent, shown: Shown) -> anyhow::Result<bool> {
+    match session.options.auto.clone() {
+        Some(options) => auto::measure(session, &options, extent, shown),
+        None => measure_fixed(session, shown),
+    }
+}
+
+/// Executes the plan as it stands; true where it was stopped from outside.
+fn measure_fixed(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
     let silent = shown == Shown::Nothing;
     let Session { dir, store, plan, opened, options } = session;
     if !silent {
@@ -274,9 +373,13 @@ fn measure(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
     }
     let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| store.has(*id)).collect();
     let left = plan.runs().filter(|r| !silent && !kept.contains(&r.id));
-    let mut display = match shown {
-        Shown::Live => Display::live(left, options.budget_ns, live_title(plan, opened), store.watch())?,
-        _ => Display::new(left, options.budget_ns),
+    let page = live_page(shown, plan, opened, options.budget_ns, store)?;
+    let mut display = match &page {
+        Some(page) => Display::on_page(left, options.budget_ns, page),
+        None => Display::new(left, options.budget_ns),
+    };
+    let mut enforce = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
+        enforce(request, device, stop, &|text| say(shown, page.as_deref(), text))
     };
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
@@ -286,14 +389,7 @@ fn measure(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
         Progress::Pausing { .. } => {}
     };
     let control = Control { stop: &STOP, budget: options.budget_ns.map(|total| Budget { total }), unix_now };
-    let finished = execute(
-        plan,
-        &mut *opened.device,
-        store,
-        &mut |request, device, stop| state::enforce(request.state, request.seed, device, stop),
-        control,
-        &mut progress,
-    );
+    let finished = execute(plan, &mut *opened.device, store, &mut enforce, control, &mut progress);
     display.close();
     let finished = finished?;
     store.sync()?;
@@ -303,9 +399,72 @@ fn measure(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
     Ok(finished.stopped)
 }
 
-/// The first line of the live page.
-fn live_title(plan: &Plan, opened: &Opened) -> String {
-    format!("uflip {}, preset {}, seed {}", opened.summary, plan.preset, plan.seed)
+/// The live page, where it is asked for.
+fn live_page(
+    shown: Shown,
+    plan: &Plan,
+    opened: &Opened,
+    budget: Option<Nanos>,
+    store: &Store,
+) -> anyhow::Result<Option<Arc<Live>>> {
+    let title = || format!("uflip {}, preset {}, seed {}", opened.summary, plan.preset, plan.seed);
+    let live = shown == Shown::Live;
+    live.then(|| Live::start(title(), budget, store.watch()).map(Arc::new)).transpose()
+}
+
+/// A word between runs, where a person sees it.
+fn say(shown: Shown, page: Option<&Live>, text: &str) {
+    match (page, shown) {
+        (Some(page), _) => page.note(text),
+        (None, Shown::Nothing) => {}
+        (None, _) => eprintln!("{text}"),
+    }
+}
+
+/// How often a word is said of a state's progress.
+const STATE_NEWS: Duration = Duration::from_secs(5);
+
+/// Brings the device to a state; says every few seconds how far it is.
+fn enforce(
+    request: ResetRequest,
+    device: &mut dyn Device,
+    stop: &Stop,
+    say: &(dyn Fn(&str) + Sync),
+) -> Result<RunEnd, DeviceError> {
+    let submitted = Arc::new(AtomicU64::new(0));
+    let total = device.geometry().capacity;
+    let (done, over) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let counter = submitted.clone();
+        scope.spawn(move || {
+            let began = Instant::now();
+            while over.recv_timeout(STATE_NEWS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let written = counter.load(Ordering::Relaxed).min(total.0);
+                let left = began.elapsed().mul_f64((total.0 - written) as f64 / written.max(1) as f64);
+                let percent = written * 100 / total.0.max(1);
+                let (left, written) = (round_time(left), Bytes(written));
+                say(&format!(
+                    "  state {}: {written} of {total} written ({percent} %), about {left} left",
+                    request.state
+                ));
+            }
+        });
+        let end = state::enforce_counted(request.state, request.seed, device, stop, &submitted);
+        // Ends the thread; it cannot have ended by itself.
+        drop(done);
+        end
+    })
+}
+
+/// What the plan comes to, in a line or two.
+fn summary_of(plan: &Plan, name: &str) -> String {
+    let (summary, capacity) = (plan.summary(), plan.geometry.capacity);
+    let bytes = Bytes(summary.write_bytes.0 + summary.reset_bytes.0);
+    if bytes == Bytes(0) {
+        return format!("{} runs in all; nothing is written", summary.runs);
+    }
+    let range = target::written_range(plan);
+    format!("{} runs in all; {}", summary.runs, target::will_be_written(&range, bytes, capacity, name))
 }
 
 /// Says what is about to happen, before it does.

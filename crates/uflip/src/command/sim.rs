@@ -21,6 +21,7 @@ pub fn sim(command: SimCommand) -> anyhow::Result<()> {
         SimCommand::Show { device, json } => show(&device, json),
         SimCommand::Check { file } => check(&file),
         SimCommand::Verify(args) => crate::command::verify::verify(args),
+        SimCommand::Proof(args) => crate::command::proof::proof(&args),
         SimCommand::Attach(args) => attach(&args),
         SimCommand::Status(args) => status(&args),
         SimCommand::Detach(args) => detach(&args),

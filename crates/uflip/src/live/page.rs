@@ -44,17 +44,26 @@ pub struct Board {
 }
 
 impl Board {
-    pub fn new(title: String, groups: Vec<(String, u64)>, budget: Option<Nanos>) -> Board {
-        let group = |(name, runs)| Group { name, runs, done: 0, mean: None };
+    pub fn new(title: String, budget: Option<Nanos>) -> Board {
         Board {
             title,
-            groups: groups.into_iter().map(group).collect(),
+            groups: Vec::new(),
             active: String::new(),
             current: None,
             last: None,
             began: Instant::now(),
             budget: budget.map(Duration::from),
             note: String::new(),
+        }
+    }
+
+    /// More runs of these groups are planned.
+    pub fn expect<'a>(&mut self, groups: impl Iterator<Item = (&'a str, u64)>) {
+        for (name, runs) in groups {
+            match self.groups.iter_mut().find(|g| g.name == name) {
+                Some(group) => group.runs += runs,
+                None => self.groups.push(Group { name: name.to_string(), runs, done: 0, mean: None }),
+            }
         }
     }
 
@@ -141,7 +150,7 @@ impl Board {
         let across = (columns / WIDE).clamp(1, 3);
         let down = self.groups.len().div_ceil(across);
         let cell = |group: &Group| {
-            let full = if group.runs > 0 { (group.done * 8 / group.runs) as usize } else { 8 };
+            let full = (group.done * 8).checked_div(group.runs).unwrap_or(8) as usize;
             let bar = "━".repeat(full.min(8)) + &"·".repeat(8 - full.min(8));
             let sign = if group.name == self.active && group.done < group.runs { '>' } else { ' ' };
             let mean = group.mean.map_or_else(String::new, |ns| Nanos(ns as u64).to_string());
@@ -256,8 +265,9 @@ mod tests {
 
     #[test]
     fn a_page_fits_its_terminal_and_tells_the_run() {
-        let groups = ["baselines", "granularity", "locality"].map(|name| (name.to_string(), 12));
-        let mut board = Board::new("sim:mtron, preset standard, seed 1".into(), groups.into(), None);
+        let groups = ["baselines", "granularity", "locality"].map(|name| (name, 12));
+        let mut board = Board::new("sim:mtron, preset standard, seed 1".into(), None);
+        board.expect(groups.into_iter());
         board.started("baselines", "RW".into(), &spec());
         let io = Io { wait: Nanos(0), offset: Bytes(0), size: 512, mode: Mode::Write, pattern: 0 };
         let ns = |i: u64| if i == 250 { 27_000_000 } else { 400_000 };

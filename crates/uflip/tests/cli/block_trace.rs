@@ -31,8 +31,10 @@ impl Trace {
             return None;
         }
         fs::write(instance.join("buffer_size_kb"), "4096").ok();
-        fs::write(instance.join("events/block/block_rq_issue/enable"), "1")
-            .expect("the event can be enabled");
+        for event in ["block_rq_issue", "block_rq_complete"] {
+            fs::write(instance.join("events/block").join(event).join("enable"), "1")
+                .expect("the event can be enabled");
+        }
         let name = device.file_name().and_then(|n| n.to_str()).expect("a plain name");
         let number = fs::read_to_string(format!("/sys/block/{name}/dev")).expect("the device's number");
         Some(Trace { instance, device: number.trim().replace(':', ",") })
@@ -110,6 +112,29 @@ fn the_kernel_saw_exactly_the_planned_ios() {
         assert_eq!(run, plan, "{case:?}");
         assert!(before.iter().all(|r| r.0 == 'R'), "{case:?}: written before the run: {before:?}");
     }
+}
+
+/// The kernel's own text is a trace, with the response times in it.
+#[test]
+fn the_kernels_trace_is_read_and_predicted() {
+    let Some(device) = Loop::new(16 << 20) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("a.job"), "plain rr,rw bs=4K,64K count=50").unwrap();
+    expect(folder, 0, &["job", "null:16M", "a.job", "-o", "out"]);
+    let Some(trace) = Trace::start(&device.device) else { return };
+    let args = ["pattern", device.name(), "--base", "RW", "--io-size", "8K", "--io-count", "40"];
+    expect(folder, 0, &[&args[..], &["--erase-device", device.name()]].concat());
+    let text = fs::read_to_string(trace.instance.join("trace")).expect("the trace can be read");
+    fs::write(folder.join("t.txt"), text).unwrap();
+    let args = ["predict", "out", "--trace", "t.txt", "--device", &trace.device, "--json"];
+    let facts: serde_json::Value = serde_json::from_str(&expect(folder, 0, &args).0).unwrap();
+    assert_eq!(
+        (&facts["character"]["writes"], &facts["character"]["write_bytes"]),
+        (&40.into(), &327_680.into())
+    );
+    assert_eq!(facts["character"]["sizes"]["8192"], 40);
+    assert!(facts["measured_ns"].as_f64().unwrap() > 0.0, "{facts:#}");
 }
 
 #[test]

@@ -17,6 +17,8 @@ fn measured(folder: &Path, target: &str, seed: &str, name: &str) {
         "2",
         "--values",
         "order=-1,0,1",
+        "--method",
+        "fixed",
         "--seed",
         seed,
     ];
@@ -31,9 +33,12 @@ fn slower(folder: &Path) -> String {
         .and_then(serde_json::from_value)
         .expect("a description");
     let link = device.get_mut("link").and_then(toml::Value::as_table_mut).expect("a link");
-    for (_, value) in link.iter_mut() {
-        if let Some(number) = value.as_float() {
+    for (name, value) in link.iter_mut() {
+        let Some(number) = value.as_float().or(value.as_integer().map(|n| n as f64)) else { continue };
+        if name.ends_with("_us") {
             *value = toml::Value::Float(number * 1.5);
+        } else if name.ends_with("_mb_s") {
+            *value = toml::Value::Float(number / 1.5);
         }
     }
     std::fs::write(folder.join("slower.toml"), device.to_string()).expect("written");

@@ -82,7 +82,7 @@ fn the_page_moves_and_the_terminal_comes_back() {
     terminal.wait_for("BEFORE");
     // IOs of at least 2 ms each, so that a run can be watched.
     let command = format!(
-        "{program} run null: -o out --live --only pause --values pause=2ms --repeats 40 --seed 1; echo code=$?"
+        "{program} run null: -o out --live --method fixed --only pause --values pause=2ms --repeats 40 --seed 1; echo code=$?"
     );
     terminal.send(&[&command, "Enter"]);
     let page = terminal.wait_for("│");

@@ -1,6 +1,7 @@
 //! The binary as its users meet it. One test program, so that it links once.
 
 mod attach;
+mod auto;
 mod block_trace;
 mod commands;
 mod compare;
@@ -11,5 +12,6 @@ mod kill;
 mod live;
 mod profile;
 mod streaming;
+mod suite;
 mod support;
 mod witness;

@@ -1,0 +1,1 @@
+//! The script on a device in memory.

@@ -1,0 +1,154 @@
+//! Reads the system's counters before and after each run, outside the timed
+//! loop, so that other work on the device or the machine shows. What counts as
+//! a disturbance is `uflip_measure::auto::interference`'s to say.
+//!
+//! Source: Linux, `Documentation/admin-guide/iostats.rst`,
+//! `Documentation/accounting/psi.rst`.
+
+use std::cell::{Cell, RefCell};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use uflip_device::{Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Stop, Stream};
+use uflip_measure::auto::interference::{Disturbed, Sample, compare};
+
+/// What to watch, and what was seen.
+pub struct Watch {
+    /// Major and minor number of the device beneath; None for simulated ones.
+    device: Option<(u64, u64)>,
+    real: bool,
+    /// The run in progress.
+    run: Cell<Option<u32>>,
+    disturbed: RefCell<Vec<Disturbed>>,
+}
+
+/// The major and minor number of the whole disk beneath a file or device.
+fn disk_beneath(target: &Path) -> Option<(u64, u64)> {
+    let meta = std::fs::metadata(target).ok()?;
+    let number = if meta.file_type().is_block_device() { meta.rdev() } else { meta.dev() };
+    // The C library's makedev, of which Linux uses these bits.
+    let major = (number >> 8 & 0xfff) | (number >> 32 & !0xfff);
+    let minor = (number & 0xff) | (number >> 12 & !0xff);
+    let sys = format!("/sys/dev/block/{major}:{minor}");
+    if !Path::new(&sys).join("partition").exists() {
+        return Some((major, minor));
+    }
+    let whole = std::fs::canonicalize(sys).ok()?;
+    let text = std::fs::read_to_string(whole.parent()?.join("dev")).ok()?;
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// IOs completed by a device: reads, writes and discards of `/proc/diskstats`.
+fn completed(diskstats: &str, device: (u64, u64)) -> Option<u64> {
+    diskstats.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        ((number(0)?, number(1)?) == device)
+            .then(|| Some(number(3)? + number(7)? + number(14).unwrap_or(0)))
+            .flatten()
+    })
+}
+
+/// The total of "some" in a file of `/proc/pressure`.
+fn stall(text: &str) -> Option<Nanos> {
+    let some = text.lines().find(|line| line.starts_with("some"))?;
+    let total = some.split_whitespace().find_map(|field| field.strip_prefix("total="))?;
+    total.parse().ok().map(Nanos::from_micros)
+}
+
+impl Watch {
+    /// Watches the device beneath `target`; nothing where it is simulated.
+    /// `before` was seen earlier.
+    pub fn of(target: &str, before: Vec<Disturbed>) -> Watch {
+        let device = disk_beneath(Path::new(target));
+        let real = Path::new(target).exists();
+        Watch { device, real, run: Cell::new(None), disturbed: RefCell::new(before) }
+    }
+
+    /// The next call of the device's `run` is this run; None for anything else.
+    pub fn next(&self, run: Option<u32>) {
+        self.run.set(run);
+    }
+
+    fn note(&self, end: &RunEnd, before: Option<Sample>, after: Option<Sample>) {
+        if let (Some(run), Some(before), Some(after)) = (self.run.get(), before, after) {
+            let found = compare(run, end.ios, end.elapsed, &before, &after);
+            self.disturbed.borrow_mut().extend(found);
+        }
+    }
+
+    fn sample(&self) -> Option<Sample> {
+        let read = |path: &str| std::fs::read_to_string(path).ok();
+        self.real.then(|| Sample {
+            device_ios: self.device.and_then(|d| completed(&read("/proc/diskstats")?, d)),
+            cpu_stall: read("/proc/pressure/cpu").as_deref().and_then(stall),
+            io_stall: read("/proc/pressure/io").as_deref().and_then(stall),
+            load: read("/proc/loadavg").and_then(|t| t.split(' ').next()?.parse().ok()),
+        })
+    }
+
+    /// The runs beside which something else was going on.
+    pub fn disturbed(&self) -> Vec<Disturbed> {
+        self.disturbed.borrow().clone()
+    }
+}
+
+/// A device whose runs are watched from outside.
+pub struct Watched<'a> {
+    /// The device.
+    pub device: &'a mut dyn Device,
+    /// Who watches.
+    pub watch: &'a Watch,
+}
+
+impl Device for Watched<'_> {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn run(
+        &mut self,
+        streams: Vec<Stream>,
+        recorder: &dyn Recorder,
+        limits: RunLimits<'_>,
+    ) -> Result<RunEnd, DeviceError> {
+        let before = self.watch.sample();
+        let end = self.device.run(streams, recorder, limits)?;
+        self.watch.note(&end, before, self.watch.sample());
+        Ok(end)
+    }
+
+    fn idle(&mut self, pause: Nanos, stop: &Stop) {
+        self.device.idle(pause, stop);
+    }
+
+    fn now(&self) -> Nanos {
+        self.device.now()
+    }
+
+    fn is_virtual(&self) -> bool {
+        self.device.is_virtual()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_read_as_the_kernel_writes_them() {
+        let stats = "   8       0 sda 100 1 800 5 200 2 1600 9 0 10 14 7 0 56 1 3 2\n\
+                     \u{20}259      0 nvme0n1 1 0 8 0 2 0 16 0 0 1 1\n";
+        assert_eq!(completed(stats, (8, 0)), Some(307));
+        assert_eq!(completed(stats, (259, 0)), Some(3));
+        assert_eq!(completed(stats, (8, 1)), None);
+        let pressure = "some avg10=0.00 avg60=0.10 avg300=0.00 total=12345\nfull avg10=0.00 total=7\n";
+        assert_eq!(stall(pressure), Some(Nanos::from_micros(12345)));
+        assert_eq!(stall(""), None);
+    }
+
+    #[test]
+    fn a_simulated_target_is_not_watched() {
+        assert_eq!(Watch::of("sim:mtron", Vec::new()).sample(), None);
+    }
+}

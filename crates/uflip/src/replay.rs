@@ -1,0 +1,129 @@
+//! A trace on a simulated device: what it really takes there.
+//!
+//! How: the trace's IOs run one after another through the device's own timed
+//! loop, in virtual time. Between two IOs stands the idle time that the trace
+//! shows between a completion and the next submission, where it has response
+//! times, else none; IOs that overlapped in the trace follow each other here.
+//! Units: ns of virtual time. Source: paper 002, section 3 (models are judged by
+//! what a device takes).
+
+use crate::interrupt::STOP;
+use anyhow::bail;
+use std::sync::Mutex;
+use uflip_device::{Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits};
+use uflip_results::trace::{TraceIo, of_records};
+use uflip_sim::SimDevice;
+
+/// IOs with which a device is written once before the replay.
+const FILL: u64 = 1 << 20;
+
+#[derive(Default)]
+struct Records(Mutex<Vec<IoRecord>>);
+
+impl Recorder for Records {
+    fn fresh(&self) -> Chunk {
+        Vec::with_capacity(4096)
+    }
+    fn finish(&self, last: Chunk) {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(last);
+    }
+}
+
+/// Writes all of `device` once, in order.
+///
+/// # Errors
+/// What the device says.
+pub fn fill(device: &mut SimDevice) -> anyhow::Result<()> {
+    let capacity = Device::geometry(device).capacity.0;
+    let ios = (0..capacity / FILL).map(|at| Io {
+        wait: Nanos::ZERO,
+        offset: Bytes(at * FILL),
+        size: FILL as u32,
+        mode: Mode::Write,
+        pattern: 0,
+    });
+    run(device, Box::new(ios)).map(|_| ())
+}
+
+/// The trace as it goes to a device: which IO of the trace, and how.
+fn ios(trace: &[TraceIo], capacity: u64, sector: u64, wrap: bool) -> anyhow::Result<Vec<Io>> {
+    let mut all = Vec::with_capacity(trace.len());
+    let mut free = Nanos::ZERO;
+    for io in trace {
+        let mut offset = io.offset;
+        if io.mode == Mode::Flush {
+            offset = 0;
+        } else if io.size == 0 {
+            continue;
+        } else if offset.saturating_add(u64::from(io.size)) > capacity {
+            if !wrap || u64::from(io.size) > capacity {
+                bail!(
+                    "the trace reaches {}, the simulated device has {}; type --wrap to start again at 0, or a \
+                     larger device",
+                    Bytes(offset.saturating_add(u64::from(io.size))),
+                    Bytes(capacity)
+                );
+            }
+            offset = (offset % capacity).min(capacity - u64::from(io.size)) / sector * sector;
+        }
+        if !(offset | u64::from(io.size)).is_multiple_of(sector) {
+            bail!(
+                "the trace has an IO of {} bytes at {offset}; the simulated device has sectors of {sector} bytes",
+                io.size
+            );
+        }
+        let wait = io.response.map_or(Nanos::ZERO, |_| io.at.saturating_sub(free));
+        free = free.max(io.at + io.response.unwrap_or_default());
+        all.push(Io { wait, offset: Bytes(offset), size: io.size, mode: io.mode, pattern: 0 });
+    }
+    Ok(all)
+}
+
+fn run(device: &mut SimDevice, stream: uflip_device::Stream) -> anyhow::Result<Vec<IoRecord>> {
+    let records = Records::default();
+    let end = device.run(vec![stream], &records, RunLimits { time: None, stop: &STOP })?;
+    if end.interrupted {
+        bail!("interrupted");
+    }
+    Ok(records.0.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
+}
+
+/// The trace with the response times that `device` needs.
+///
+/// # Errors
+/// Where the trace does not fit on the device.
+pub fn replay(trace: &[TraceIo], device: &mut SimDevice, wrap: bool) -> anyhow::Result<Vec<TraceIo>> {
+    let geometry = Device::geometry(device);
+    let ios = ios(trace, geometry.capacity.0, geometry.sector.0, wrap)?;
+    Ok(of_records(&run(device, Box::new(ios.into_iter()))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn io(at_us: u64, offset: u64, response_us: Option<u64>) -> TraceIo {
+        let response = response_us.map(Nanos::from_micros);
+        TraceIo { at: Nanos::from_micros(at_us), offset, size: 4096, mode: Mode::Write, response }
+    }
+
+    #[test]
+    fn think_time_stays_and_overlap_goes() {
+        let trace = [io(0, 0, Some(100)), io(50, 4096, Some(100)), io(400, 8192, Some(10))];
+        let waits: Vec<u64> = ios(&trace, 1 << 20, 512, false).unwrap().iter().map(|i| i.wait.0).collect();
+        assert_eq!(waits, [0, 0, 250_000]);
+        let without: Vec<TraceIo> = trace.iter().map(|i| TraceIo { response: None, ..*i }).collect();
+        assert!(ios(&without, 1 << 20, 512, false).unwrap().iter().all(|i| i.wait == Nanos::ZERO));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_or_wrapped() {
+        let trace = [io(0, 3 << 20, None)];
+        let error = ios(&trace, 1 << 20, 512, false).unwrap_err().to_string();
+        assert!(error.contains("--wrap"), "{error}");
+        assert_eq!(ios(&trace, 1 << 20, 512, true).unwrap()[0].offset, Bytes(0));
+        let last = [io(0, (1 << 20) - 512, None)];
+        assert_eq!(ios(&last, 1 << 20, 512, true).unwrap()[0].offset, Bytes((1 << 20) - 4096));
+        assert!(ios(&[io(0, 100, None)], 1 << 20, 512, false).is_err(), "no multiple of a sector");
+    }
+}

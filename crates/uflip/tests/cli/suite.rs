@@ -1,0 +1,243 @@
+//! The 2008 benchmark's experiments and the write cost model: known answers on
+//! simulated devices, each through the command as a user types it.
+
+use crate::support::{expect, skipped};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// `uflip job sim:NAME` with this job; what it came to.
+fn job_on(name: &str, job: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.job"), job).unwrap();
+    let target = format!("sim:{name}");
+    let args = ["job", &target, "a.job", "-o", "out", "--seed", "1", "--json"];
+    serde_json::from_str(&expect(folder.path(), 0, &args).0).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// Appendix C: "about 30 % of the normal speed; after 30 seconds of sequential
+/// writes the speed climbs back".
+#[test]
+fn the_toshiba_stick_recovers_after_half_a_minute() {
+    let job = "std sw bs=32K time=30s before=fill(1M)\n\
+               rec sw bs=32K time=120s window=4s before=fill(1M),rw(bs=same,time=5s|30s)";
+    let report = job_on("toshiba-transmemory-1G", job);
+    let recovery = report["recovery"].as_array().unwrap();
+    let of = |burst: &str| recovery.iter().find(|r| r["burst"].as_str().unwrap().contains(burst)).unwrap();
+    let half_a_minute = of("time=30s");
+    let windows = half_a_minute["windows_mb_per_s"].as_array().unwrap();
+    assert_eq!(windows.len(), 30);
+    let (first, steady) = (number(&windows[0]), number(&half_a_minute["steady_mb_per_s"]));
+    assert!((0.2..0.4).contains(&(first / steady)), "paper: 30 %, ours {first} of {steady} MB/s");
+    let recovered = number(&half_a_minute["recovery_s"]);
+    assert!((24.0..=40.0).contains(&recovered), "paper: 30 s, ours {recovered} s");
+    assert!(number(&of("time=5s")["recovery_s"]) < recovered, "a shorter burst is paid off sooner");
+}
+
+/// Figure C.4: 3 minutes to write the device, over 25 after small random writes;
+/// it recovers only when it is rewritten.
+#[test]
+fn the_elite_stick_recovers_only_when_it_is_rewritten() {
+    let job = "new sw bs=2M bytes=all start=0 before=fill(1M)\n\
+               old sw bs=2M bytes=all start=0 reps=2 each=size before=fill(1M),rw(bs=2K,time=60s)";
+    let report = job_on("kingston-dt-elite-hs-2G", job);
+    let rewrite = report["rewrite"].as_array().unwrap();
+    let minutes: Vec<f64> = rewrite.iter().map(|r| number(&r["minutes"])).collect();
+    assert_eq!(minutes.len(), 3);
+    assert!((2.0..4.0).contains(&minutes[0]), "paper: 3 min, ours {minutes:?}");
+    assert!((15.0..40.0).contains(&minutes[1]), "paper: over 25 min, ours {minutes:?}");
+    assert!((minutes[2] / minutes[0] - 1.0).abs() < 0.1, "as before once it is rewritten: {minutes:?}");
+    assert_eq!(rewrite[0]["burst"], Value::Null);
+    assert!(number(&rewrite[1]["over_normal"]) > 5.0);
+}
+
+/// Figure 3.2: spikes after 3,000 random writes and every 2,000.
+#[test]
+fn the_hama_ssd_has_its_spikes() {
+    let report = job_on("hama-ssd-32G", "many rw bs=512 count=12000 size=8G before=fill(1M)");
+    let spikes = &report["spikes"][0];
+    assert!((2900.0..3400.0).contains(&number(&spikes["first_io"])), "paper: 3,000: {spikes}");
+    assert!((1900.0..2500.0).contains(&number(&spikes["period_ios"])), "paper: 2,000: {spikes}");
+    assert!((4e9..9e9).contains(&number(&spikes["height_ns"])), "paper: 5 to 8 s: {spikes}");
+    assert!(number(&spikes["between_ns"]) < 1e9, "paper: 0.8 s: {spikes}");
+    let batches = report["series"][0]["batch_s"].as_array().unwrap();
+    assert_eq!((batches.len(), &report["series"][0]["batch_ios"]), (1000, &Value::from(12)));
+    assert_eq!(batches.iter().filter(|s| number(s) > 1.0).count() as f64, number(&spikes["count"]));
+}
+
+/// Table 3.1's row of a disk.
+#[test]
+fn a_disk_has_its_row_of_table_3_1() {
+    let report =
+        job_on("ibm-deskstar-hdd-60G", "std sr,rr,sw,rw bs=512,2M time=30s before=idle(5s) each=run");
+    let paper = [5.9, 0.03, 4.1, 0.03, 29.2, 22.0, 24.2, 16.2];
+    for (place, paper) in paper.into_iter().enumerate() {
+        let ours = number(&report["table31_mb_per_s"][place]);
+        assert!((ours / paper).ln().abs() < 1.5f64.ln(), "column {place}: paper {paper}, ours {ours}");
+    }
+}
+
+/// Paper 002: logical blocks of 4, 8 and 4 MB, by both rules, whatever amount
+/// is written; cut off in the middle, the procedure goes on.
+#[test]
+fn the_logical_blocks_of_the_three_ssds_are_found() {
+    for (name, megabytes) in [("sandisk", 4u64), ("samsung-64", 8), ("mtron-32", 4)] {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let target = format!("sim:{name}");
+        let args = ["logical-block", &target, "--bytes", "1G", "--seed", "1", "-o", "out", "--json"];
+        let facts: Value = serde_json::from_str(&expect(folder, 0, &args).0).unwrap();
+        for rule in ["logical_block_bytes", "by_whole_numbers", "by_statistics"] {
+            assert_eq!(facts[rule], megabytes << 20, "{name} by {rule}: {facts:#}");
+        }
+        if megabytes == 8 {
+            let runs = std::fs::read_to_string(folder.join("out/runs.ndjson")).unwrap();
+            let part: String = runs.split_inclusive('\n').take(5).collect();
+            std::fs::write(folder.join("out/runs.ndjson"), part).unwrap();
+            let args = ["logical-block", &target, "-o", "out", "--resume", "--json"];
+            let again: Value = serde_json::from_str(&expect(folder, 0, &args).0).unwrap();
+            assert_eq!(again["by_statistics"], facts["by_statistics"]);
+            assert_eq!(again["amounts"][0]["passes"].as_array().unwrap().len(), 12, "4K to 8M");
+        }
+    }
+}
+
+/// A job and the models fitted to it, in `out` of `folder`.
+fn write_cost(folder: &Path, name: &str, logical: &str) -> Value {
+    let job = format!(
+        "set logical={logical}\ncost rw bs=4K..4M*4 sync=1,4,16 count=320 before=fill(1M)\n\
+         plain rr,rw bs=4K,64K,1M count=200\n"
+    );
+    std::fs::write(folder.join("a.job"), job).unwrap();
+    let target = format!("sim:{name}");
+    let args = ["job", &target, "a.job", "-o", "out", "--seed", "1", "--json"];
+    serde_json::from_str(&expect(folder, 0, &args).0).unwrap()
+}
+
+/// Equation 2 on an SSD: T_merge is told by f and R apart and predicts what was
+/// held out; a trace is predicted and replayed.
+#[test]
+fn the_write_cost_model_holds_on_an_ssd_with_log_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let report = write_cost(folder, "mtron-32", "4M");
+    let merge = &report["merge"];
+    // 2,048 pages of the superblock on 32 planes, read, moved and programmed.
+    let t_merge_ms = number(&merge["fit"]["t_merge_ns"]) / 1e6;
+    assert!((5.0..100.0).contains(&t_merge_ms), "{merge:#}");
+    assert!(number(&merge["holds"]) >= 0.7 * number(&merge["predicted"]), "{merge:#}");
+    let samples = merge["samples"].as_array().unwrap();
+    assert_eq!(samples.len(), 18);
+    let f = |s: &Value| number(&s["focal_factor"]);
+    assert!(samples.iter().any(|s| f(s) == 1.0) && samples.iter().any(|s| f(s) < 0.08));
+    // 64 syncs of two writes in one logical block each, as an fio iolog.
+    let mut trace = String::from("fio version 2 iolog\n/d add\n/d open\n");
+    for i in 0..64u64 {
+        let at = (i * 37 % 1000) * (4 << 20);
+        trace += &format!("/d write {at} 65536\n/d write {} 65536\n/d sync 0 0\n", at + 65536);
+    }
+    std::fs::write(folder.join("t.log"), trace + "/d close\n").unwrap();
+    let args = ["predict", "out", "--trace", "t.log", "--logical-block", "4M", "--sim", "mtron-32", "--json"];
+    let facts: Value = serde_json::from_str(&expect(folder, 0, &args).0).unwrap();
+    assert_eq!(
+        (number(&facts["character"]["focal_factor"]), &facts["character"]["syncs"]),
+        (1.0, &Value::from(64))
+    );
+    assert_eq!(facts["models"]["merge_by_syncs"], true);
+    let errors: Vec<(&str, f64)> = facts["predictions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| (p["model"].as_str().unwrap(), number(&p["simulated_error"])))
+        .collect();
+    let of = |model: &str| errors.iter().find(|e| e.0 == model).unwrap().1.abs();
+    assert!(of("merge") < 0.35, "{errors:?}");
+    assert!(of("merge") < of("em-flash-1"), "a model that knows of syncs is nearer: {errors:?}");
+    let (_, err) =
+        expect(folder, 2, &["predict", "out", "--trace", "t.log", "--sim", "toshiba-transmemory-1G"]);
+    assert!(err.contains("--wrap"), "{err}");
+}
+
+/// Equation 1 on a disk: T_pos is a seek and half a turn.
+#[test]
+fn t_pos_is_found_on_a_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = write_cost(folder.path(), "seagate-barracuda-7200.11-hdd-500G", "4M");
+    let fit = &report["merge"]["fit"];
+    let t_pos_ms = number(&fit["t_merge_ns"]) / 1e6;
+    // Half a turn of 7,200 rpm is 4.17 ms, the mean seek 3.8 ms.
+    assert!((5.0..14.0).contains(&t_pos_ms), "{:#}", report["merge"]);
+    let mb_per_s = number(&fit["bytes_per_s"]) / 1e6;
+    assert!((50.0..130.0).contains(&mb_per_s), "{mb_per_s}");
+}
+
+#[test]
+fn a_suite_runs_on_a_file_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let args = ["run", "s.bin", "--suite", "ajwani-short", "--only", "new,old,many", "-o", "out"];
+    expect(folder, 0, &[&args[..], &["--scratch-size", "16M", "--json"]].concat());
+    let report: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("out/job.json")).unwrap()).unwrap();
+    assert_eq!(report["rewrite"].as_array().unwrap().len(), 5);
+    assert_eq!(report["series"].as_array().unwrap().len(), 1);
+    for file in ["profile.json", "report.html"] {
+        assert!(folder.join("out").join(file).is_file(), "{file}");
+    }
+    expect(folder, 0, &["run", "-o", "out", "--resume"]);
+    let (_, err) =
+        expect(folder, 2, &["run", "s.bin", "--suite", "ajwani-short", "--only", "all", "-o", "x"]);
+    assert!(err.contains("type --only with std, mis"), "{err}");
+    let (_, err) =
+        expect(folder, 2, &["run", "s.bin", "--suite", "ajwani-short", "--only", "end", "-o", "x"]);
+    assert!(err.contains("add it"), "{err}");
+    let args =
+        ["run", "s.bin", "--suite", "write-cost-short", "-o", "cost", "--scratch-size", "16M", "--json"];
+    let report: Value = serde_json::from_str(&expect(folder, 0, &args).0).unwrap();
+    assert_eq!(report["merge"]["samples"].as_array().unwrap().len(), 6);
+}
+
+/// What is written for fio is run by fio, as many IOs as planned, and is read
+/// back; what fio logs is a trace.
+#[test]
+fn fio_runs_what_is_written_for_it_and_its_log_is_a_trace() {
+    if Command::new("fio").arg("--version").output().is_err() {
+        return skipped("no fio");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("x.bin"), vec![1u8; 8 << 20]).unwrap();
+    let job = "set buffering=buffered\na rr,rw bs=4K count=20\nb sw bs=64K count=16 start=0\nc rw bs=8K count=12 sync=4\n";
+    std::fs::write(folder.join("a.job"), job).unwrap();
+    let (text, _) = expect(folder, 0, &["job", "x.bin", "a.job", "--to-fio"]);
+    std::fs::write(folder.join("a.fio"), &text).unwrap();
+    let run = |args: &[&str]| Command::new("fio").current_dir(folder).args(args).output().unwrap();
+    let fio = run(&["--output-format=json", "a.fio"]);
+    assert!(fio.status.success(), "{}\n{text}", String::from_utf8_lossy(&fio.stderr));
+    let out: Value = serde_json::from_slice(&fio.stdout).unwrap();
+    let seen: Vec<(u64, u64)> = out["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|j| (j["read"]["total_ios"].as_u64().unwrap(), j["write"]["total_ios"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(seen, [(20, 0), (0, 20), (0, 16), (0, 12)]);
+    let (back, _) = expect(folder, 0, &["job", "x.bin", "a.fio", "--print"]);
+    for line in ["rr bs=4K count=20", "rw bs=4K count=20", "sw bs=64K count=16", "rw bs=8K count=12 sync=4"] {
+        assert!(back.contains(line), "{line} in\n{back}");
+    }
+    let trace = ["--name=t", "--filename=x.bin", "--rw=randwrite", "--bs=4k", "--size=8m", "--number_ios=10"];
+    let fio = run(&[&trace[..], &["--fdatasync=2", "--write_iolog=io.log"]].concat());
+    assert!(fio.status.success(), "{}", String::from_utf8_lossy(&fio.stderr));
+    let job = "plain rr,rw bs=4K,64K count=50 size=8M";
+    std::fs::write(folder.join("b.job"), job).unwrap();
+    expect(folder, 0, &["job", "null:8M", "b.job", "-o", "out"]);
+    let facts = expect(folder, 0, &["predict", "out", "--trace", "io.log", "--json"]).0;
+    let facts: Value = serde_json::from_str(&facts).unwrap();
+    assert_eq!((&facts["character"]["writes"], &facts["character"]["flushes"]), (&10.into(), &5.into()));
+    assert_eq!(facts["character"]["sectors_per_sync"], 16.0);
+}
