@@ -74,12 +74,11 @@ def main():
     args = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="uflip-live-cost-", dir=args.folder)
     try:
-        common = ["--only", "pause", "--preset", "standard", "--pause-between", "0", "--state", "none"]
-        null = common + ["--values", "pause=50us,100us,200us"]
+        common = ["--method", "fixed", "--preset", "standard", "--pause-between", "0ms", "--state", "none"]
+        null = common + ["--only", "pause", "--values", "pause=50us,100us,200us"]
         case(args.program, "null device, 50 to 200 us between IOs", "null:", null, args.rounds, folder)
         scratch = os.path.join(folder, "scratch.bin")
-        disk = ["--only", "granularity", "--values", "granularity=4K,32K", "--pause-between", "0", "--state", "none",
-                "--preset", "standard", "--scratch-size", "256M"]
+        disk = common + ["--only", "granularity", "--values", "granularity=4K,32K", "--scratch-size", "256M"]
         case(args.program, "scratch file, 4K and 32K IOs", scratch, disk, args.rounds, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -142,6 +142,13 @@ pub fn prepare(
     create(path, size, budget, progress, stop)
 }
 
+/// Whether a scratch file of ours is at `path` whose making was cut off, by
+/// `kill -9` or with the power: [`prepare`] makes it anew.
+pub fn is_unfinished(path: &Path) -> bool {
+    let Ok(meta) = path.symlink_metadata() else { return false };
+    meta.is_file() && sidecar::read(path).is_some_and(|found| found.names(&meta) && !found.complete)
+}
+
 /// The scratch file that is at `path`, where it is complete, ours and of
 /// exactly `size`; `None` where nothing is there, an empty file, or one of
 /// ours that does not fit.

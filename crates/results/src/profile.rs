@@ -95,13 +95,13 @@ pub struct Profile {
     pub parallelism: Effect,
     /// What mixing two baselines gains or loses.
     pub mix: Effect,
+    /// Cost models fitted to these runs; see `docs/models.md`.
+    #[serde(default)]
+    pub cost_models: crate::model::Models,
     /// What each point of each curve costs, with intervals; none in profiles of
     /// before this field.
     #[serde(default)]
     pub curves: Vec<CurveLevels>,
-    /// Cost models fitted to these runs; see `docs/models.md`.
-    #[serde(default)]
-    pub cost_models: crate::model::Models,
     /// What kind of device this is.
     pub device_class: DeviceClass,
     /// The seven hints of paper 001 on this device.
@@ -165,8 +165,8 @@ fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
         granularity: figures::granularity(facts),
         parallelism: effects::parallelism(facts),
         mix: effects::mix(facts),
-        curves: curves::curves(facts),
         cost_models: crate::model::fit(&crate::model::curves(&contents.runs), None),
+        curves: curves::curves(facts),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),

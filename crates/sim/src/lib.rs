@@ -6,6 +6,7 @@
 //! description, seed and IOs give the same records bit for bit.
 #![forbid(unsafe_code)]
 
+pub mod amplification;
 pub mod cache;
 pub mod catalogue;
 #[cfg(test)]

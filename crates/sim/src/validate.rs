@@ -238,6 +238,12 @@ fn check_buffer(d: &Description) -> Checked {
     within("buffer.idle_delay_us", b.idle_delay_us, 0.0, 1e9)
 }
 
+/// Kinds as a person types them.
+fn kinds_text(kinds: &[FtlKind]) -> String {
+    let quoted = kinds.iter().map(|kind| format!("\"{}\"", format!("{kind:?}").to_lowercase()));
+    quoted.collect::<Vec<_>>().join(" or ")
+}
+
 /// Refuses a parameter that this kind of FTL does not have.
 fn foreign(f: &Ftl, key: &str, given: bool, kinds: &[FtlKind]) -> Checked {
     if !given || kinds.contains(&f.kind) {
@@ -245,7 +251,7 @@ fn foreign(f: &Ftl, key: &str, given: bool, kinds: &[FtlKind]) -> Checked {
     }
     problem(
         &format!("ftl.{key}"),
-        format!("has no effect with this kind of FTL (it belongs to {kinds:?}); remove it"),
+        format!("has no effect with this kind of FTL; remove it, or type kind = {}", kinds_text(kinds)),
     )
 }
 

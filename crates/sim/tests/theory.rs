@@ -1,17 +1,11 @@
 //! Write amplification of page mapping against what the literature computes.
 //!
-//! Uniformly random writes of pages over a part of the device. In the limit of
-//! many superblocks the share n_i of them with i valid pages follows from
-//! balance: a page is invalidated at the same rate wherever it is, so the flow
-//! from i to i - 1 valid pages is i n_i, and equals the flow of victims with
-//! fewer than i.
-//! * d-choices: Van Houdt, "A mean field model for a class of garbage collection
-//!   algorithms in flash-based solid state drives", SIGMETRICS 2013.
-//! * Greedy: its limit, all superblocks above one level; the same balance as in
-//!   Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012.
+//! Uniformly random writes of pages over a part of the device; the balance that
+//! both policies follow from is told in `src/amplification.rs`, with its sources.
 
 use uflip_device::rng::Rng;
 use uflip_device::{Bytes, Chunk, Device, Io, Mode, Nanos, Recorder, RunLimits, Stop};
+use uflip_sim::amplification::greedy;
 use uflip_sim::{SimDevice, check};
 
 struct Drop;
@@ -27,25 +21,8 @@ impl Recorder for Drop {
     fn finish(&self, _: Chunk) {}
 }
 
-/// Expected valid pages of a greedy victim among superblocks of `b` pages, a
-/// share `rho` of them valid.
-fn greedy_victim(b: u32, rho: f64) -> f64 {
-    let harmonic = |from: u32| (from + 1..=b).map(|i| 1.0 / f64::from(i)).sum::<f64>();
-    let size = f64::from(b);
-    for level in (1..b).rev() {
-        let x = f64::from(level);
-        let above = harmonic(level);
-        // Flow c, and share f of superblocks at the victims' level.
-        let c = (rho * size - x) / (size - x - x * above);
-        let f = 1.0 - c * above;
-        if c > 0.0 && (0.0..=c / x + 1e-12).contains(&f) {
-            return x - x * f / c;
-        }
-    }
-    0.0
-}
-
-/// The same where the victim is the best of `d` drawn at random.
+/// Expected valid pages of a victim that is the best of `d` drawn at random among
+/// superblocks of `b` pages, a share `rho` of them valid.
 fn d_choices_victim(b: u32, rho: f64, d: i32) -> f64 {
     // Shares of superblocks with at least i valid pages for flow k.
     let shares = |k: f64| {
@@ -120,8 +97,7 @@ fn uniform(b: u32, share: f64, ftl: &str) -> (f64, f64) {
 fn greedy_amplifies_as_computed() {
     for (b, share) in [(16, 0.95), (32, 0.8), (64, 0.9), (128, 0.7)] {
         let (ours, rho) = uniform(b, share, "gc = \"greedy\"");
-        let size = f64::from(b);
-        let computed = size / (size - greedy_victim(b, rho));
+        let computed = greedy(b, rho);
         println!("greedy, {b} pages, {rho:.3} valid: {ours:.3}, computed {computed:.3}");
         assert!((ours / computed - 1.0).abs() < 0.02, "{ours} instead of {computed}");
     }
@@ -139,7 +115,7 @@ fn d_choices_amplifies_as_computed_and_more_choices_less() {
         last = ours;
     }
     let rho = 0.8;
-    let (many, best) = (d_choices_victim(32, rho, 2000), greedy_victim(32, rho));
+    let (many, best) = (32.0 / (32.0 - d_choices_victim(32, rho, 2000)), greedy(32, rho));
     assert!((many / best - 1.0).abs() < 0.02, "two ways to compute greedy differ: {many} and {best}");
 }
 

@@ -45,6 +45,9 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Write results as CSV, JSON or Parquet, or as figures for a paper
     Export(ExportArgs),
+    /// Show how easy meaningless results are and how to get others: bad
+    /// measurements, setting the parameters, good measurements
+    Demo(extra::DemoArgs),
     /// Simulated devices: list them, explain one, or attach one as a block device
     Sim(SimArgs),
     /// Run a job file: experiments as text, one a line
@@ -512,6 +515,10 @@ pub struct VerifyArgs {
     /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Where the lengths of the micro-benchmarks' runs and the pause between
+    /// them come from: fixed takes the paper's, with 5 s between runs
+    #[arg(long, value_enum, default_value_t = MethodArg::Auto)]
+    pub method: MethodArg,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

@@ -120,6 +120,9 @@ impl Bench for Lab<'_> {
     }
 
     fn perform(&mut self, phase: Phase) -> Result<(), AutoError> {
+        if phase.held {
+            return Ok(());
+        }
         if phase.main {
             (self.before_main)();
         }
@@ -173,6 +176,16 @@ pub fn measure(
     let Lab { plan, memory, .. } = lab;
     let profile = profile_of(&plan, &memory, &calibration, options.plan.seed)?;
     Ok(Measured { calibration, plan, memory, profile })
+}
+
+/// What the automatic method finds on `device`, up to its plan.
+///
+/// # Errors
+/// What the device or the method says.
+pub fn calibrate(options: &AutoOptions, device: &mut dyn Device, stop: &Stop) -> anyhow::Result<Calibration> {
+    let plan = auto::first_plan(options);
+    let mut lab = Lab { device, stop, plan, memory: Memory::default(), before_main: &mut || {} };
+    Ok(auto::measure(options, Extent::Calibration, &mut lab)?)
 }
 
 /// The profile of runs in memory.

@@ -55,6 +55,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Profile(args) => command::profile::profile(args),
         Command::Compare(args) => command::compare::compare(args),
         Command::Export(args) => command::export::export(args),
+        Command::Demo(args) => command::demo::demo(&args),
         Command::Sim(args) => command::sim::sim(args.command),
         Command::Job(args) => command::job::job(args),
         Command::LogicalBlock(args) => command::logical_block::logical_block(args),

@@ -132,7 +132,8 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
     let beneath = facts.file.as_ref().and_then(|f| f.beneath.as_deref());
     let of = |get: &dyn Fn(&DeviceFacts) -> Option<Bytes>| get(facts).or_else(|| beneath.and_then(get));
     let sector = of(&|f| f.logical_sector_bytes).unwrap_or(Bytes(512));
-    let to_be_made = matches!(examination.kind(), TargetKind::Missing | TargetKind::EmptyFile);
+    let to_be_made = matches!(examination.kind(), TargetKind::Missing | TargetKind::EmptyFile)
+        || scratch::is_unfinished(Path::new(name));
     let size = if to_be_made { scratch_size } else { facts.size_bytes.unwrap_or(Bytes(0)) };
     let capacity = Bytes(size.0 / sector.0 * sector.0);
     Ok(Place {

@@ -129,7 +129,7 @@ pub(crate) fn is_ours(path: &Path, meta: &Metadata) -> Result<(), String> {
         ));
     }
     if !found.complete {
-        return Err("it was made by uflip and never finished; remove it".to_string());
+        return Err("it was made by uflip and never finished".to_string());
     }
     if found.size != meta.size() {
         return Err(format!("it was made with {} bytes and has {} now", found.size, meta.size()));

@@ -102,6 +102,9 @@ impl FromStr for Rule {
         if figure.is_empty() {
             return Err(wrong("names no figure".into()));
         }
+        if figure.ends_with('=') {
+            return Err(wrong("has its '=' before the sign".into()));
+        }
         let (op, rest) = match (rest.strip_prefix(">="), rest.strip_prefix("<="), rest.split_at(1)) {
             (Some(rest), ..) => (Op::AtLeast, rest),
             (_, Some(rest), _) => (Op::AtMost, rest),

@@ -165,7 +165,7 @@ fn axis_x(chart: &Chart, frame: &Frame, size: [f64; 2], marks: &mut Vec<Mark>) {
         marks.push(line(vec![[x, frame.bottom], [x, frame.bottom + 2.0]], Ink::Frame, 0.6));
         let half = width(label) / 2.0;
         let centre = x.min(size[0] - 1.0 - half);
-        if centre - half > free + 2.0 {
+        if centre - half > free + 5.0 {
             marks.push(text([centre, frame.bottom + FONT + 3.0], Anchor::Middle, Ink::Soft, label));
             free = centre + half;
         }

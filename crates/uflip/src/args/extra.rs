@@ -1,4 +1,5 @@
-//! The arguments of the commands around job files, cost models and proofs.
+//! The arguments of the commands around job files, cost models, proofs and the
+//! demonstration.
 
 use super::{ConsentArgs, EngineArgs};
 use clap::Args;
@@ -148,6 +149,24 @@ pub struct ProofArgs {
     /// The seed they are drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `uflip demo`
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// A block device, a file or a simulated device [default: sim:mtron]
+    pub target: Option<String>,
+    /// The seed of all random choices; drawn and printed where none is given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The size of the file where it has to be made
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub scratch_size: Bytes,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

@@ -136,16 +136,8 @@ fn measure_as_typed(args: &RunArgs, extent: Extent) -> anyhow::Result<(PathBuf, 
     Ok((dir, options))
 }
 
-/// The standard benchmark of `sim:NAME` with the paper's fixed lengths into
+/// The standard benchmark of a target as typed, with further options, into
 /// `folder`, as `uflip run` does it, without a word.
-///
-/// # Errors
-/// As [`run`].
-pub fn measure_simulated(name: &str, seed: u64, folder: &Path) -> anyhow::Result<()> {
-    measure_simulated_as(&format!("sim:{name}"), seed, folder, &["--method".into(), "fixed".into()])
-}
-
-/// The same of a target as typed, with further options.
 ///
 /// # Errors
 /// As [`run`].

@@ -53,8 +53,12 @@ fn show(device: &str, json: bool) -> anyhow::Result<()> {
 
 fn check(file: &Path) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let description = uflip_sim::check(&text).map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?;
-    print(&format!("{}: {}, as it should be\n", file.display(), description.name))
+    let description = uflip_sim::check(&text).map_err(|e| {
+        let line = text.lines().nth(e.line - 1).unwrap_or_default().trim_end();
+        anyhow::anyhow!("{}: {e}\n{:>6} | {line}", file.display(), e.line)
+    })?;
+    let (file, name) = (file.display(), &description.name);
+    print(&format!("{file}: {name} can be built; type sim:{file} as a target, or uflip sim show {file}\n"))
 }
 
 #[cfg(target_os = "linux")]

@@ -18,7 +18,7 @@ use crate::args::VerifyArgs;
 use crate::command::{print, print_json};
 use crate::usage;
 use anyhow::Context;
-use experiments::Experiment;
+use experiments::{Experiment, How};
 use judge::{CLOSE, judge};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,7 +143,7 @@ pub fn verify(args: VerifyArgs) -> anyhow::Result<()> {
     }
     let wanted = |name: &String| args.devices.is_empty() || args.devices.contains(name);
     let names: Vec<&String> = known.into_iter().filter(|name| wanted(name)).collect();
-    let found = measure_all(&names, &tables, args.seed)?;
+    let found = measure_all(&names, &tables, How { seed: args.seed, method: args.method })?;
     let verification = summed_up(compare(&tables, &found));
     if args.json { print_json(&verification) } else { print(&as_text(&verification)) }
 }
@@ -170,7 +170,7 @@ fn experiments_for(device: &str, tables: &BTreeMap<String, Table>) -> Vec<Experi
 fn measure_all(
     names: &[&String],
     tables: &BTreeMap<String, Table>,
-    seed: u64,
+    how: How,
 ) -> anyhow::Result<BTreeMap<String, Figures>> {
     let of =
         |name: &&String| experiments_for(name, tables).into_iter().map(|e| ((*name).clone(), e)).collect();
@@ -182,7 +182,7 @@ fn measure_all(
             let Some((name, experiment)) = next.lock().expect("no worker panicked").next() else {
                 return Ok(());
             };
-            let found = measure(experiment, &name, seed).with_context(|| format!("sim:{name}"))?;
+            let found = measure(experiment, &name, how).with_context(|| format!("sim:{name}"))?;
             all.lock().expect("no worker panicked").entry(name).or_default().0.extend(found.0);
         }
     };
@@ -193,10 +193,10 @@ fn measure_all(
     Ok(all.into_inner().expect("no worker panicked"))
 }
 
-fn measure(experiment: Experiment, name: &str, seed: u64) -> anyhow::Result<Figures> {
+fn measure(experiment: Experiment, name: &str, how: How) -> anyhow::Result<Figures> {
     let own = format!("uflip-verify-{}-{name}-{experiment:?}", std::process::id());
     let folder = std::env::temp_dir().join(own);
-    let measured = experiments::measure(experiment, name, seed, &folder);
+    let measured = experiments::measure(experiment, name, how, &folder);
     // Best effort: it is a folder of this process in the temporary folder.
     let _ = std::fs::remove_dir_all(&folder);
     measured

@@ -153,7 +153,7 @@ impl Board {
             let full = (group.done * 8).checked_div(group.runs).unwrap_or(8) as usize;
             let bar = "━".repeat(full.min(8)) + &"·".repeat(8 - full.min(8));
             let sign = if group.name == self.active && group.done < group.runs { '>' } else { ' ' };
-            let mean = group.mean.map_or_else(String::new, |ns| Nanos(ns as u64).to_string());
+            let mean = group.mean.map_or_else(String::new, |ns| time(Some(ns)));
             let count = format!("{}/{}", group.done, group.runs);
             format!("{sign}{:<12} {bar} {count:>7} {mean:>8}", group.name)
         };
@@ -165,8 +165,11 @@ impl Board {
     }
 }
 
+/// Three significant digits: a line of five times fits 80 columns.
 fn time(ns: Option<f64>) -> String {
-    ns.map_or_else(|| "-".into(), |ns| Nanos(ns as u64).to_string())
+    let Some(ns) = ns else { return "-".into() };
+    let step = 10f64.powf(ns.max(1.0).log10().floor() - 2.0).max(1.0);
+    Nanos(((ns / step).round() * step) as u64).to_string()
 }
 
 impl Current {

@@ -109,3 +109,20 @@ fn two_interrupts_give_up_the_run_in_progress() {
     assert!(text(&output.stderr).contains("--resume"), "{}", text(&output.stderr));
     check_whole(&out);
 }
+
+#[test]
+fn killed_while_the_scratch_file_is_made_it_makes_it_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["pattern", "scratch", "--scratch-size", "256M", "--base", "RW", "--io-count", "8"];
+    let mut child = uflip().current_dir(folder.path()).args(args).stderr(Stdio::null()).spawn().unwrap();
+    let sidecar = folder.path().join("scratch.uflip");
+    let begun = || std::fs::read_to_string(&sidecar).is_ok_and(|text| text.contains("\"complete\":false"));
+    while !begun() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(child.id(), "KILL");
+    assert!(!child.wait().unwrap().success(), "killed in the middle");
+    assert!(begun(), "and left unfinished");
+    let output = uflip().current_dir(folder.path()).args(args).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}

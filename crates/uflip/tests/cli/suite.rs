@@ -24,7 +24,7 @@ fn number(value: &Value) -> f64 {
 #[test]
 fn the_toshiba_stick_recovers_after_half_a_minute() {
     let job = "std sw bs=32K time=30s before=fill(1M)\n\
-               rec sw bs=32K time=120s window=4s before=fill(1M),rw(bs=same,time=5s|30s)";
+               rec sw bs=32K time=120s window=4s before=fill(1M),rw(bs=same,time=5s|30s,count=20)";
     let report = job_on("toshiba-transmemory-1G", job);
     let recovery = report["recovery"].as_array().unwrap();
     let of = |burst: &str| recovery.iter().find(|r| r["burst"].as_str().unwrap().contains(burst)).unwrap();
@@ -35,7 +35,9 @@ fn the_toshiba_stick_recovers_after_half_a_minute() {
     assert!((0.2..0.4).contains(&(first / steady)), "paper: 30 %, ours {first} of {steady} MB/s");
     let recovered = number(&half_a_minute["recovery_s"]);
     assert!((24.0..=40.0).contains(&recovered), "paper: 30 s, ours {recovered} s");
-    assert!(number(&of("time=5s")["recovery_s"]) < recovered, "a shorter burst is paid off sooner");
+    // Merges are owed for each chunk taken: five seconds take them all, 20 writes do not.
+    assert!((number(&of("time=5s")["recovery_s"]) - recovered).abs() <= 4.0);
+    assert!(number(&of("count=20")["recovery_s"]) <= 12.0, "20 chunks are paid off sooner");
 }
 
 /// Figure C.4: 3 minutes to write the device, over 25 after small random writes;
@@ -126,9 +128,9 @@ fn the_write_cost_model_holds_on_an_ssd_with_log_blocks() {
     let folder = folder.path();
     let report = write_cost(folder, "mtron-32", "4M");
     let merge = &report["merge"];
-    // 2,048 pages of the superblock on 32 planes, read, moved and programmed.
+    // 64 pages on each of 32 planes copied back in 250 us, and an erase of 1.5 ms: 17.5 ms.
     let t_merge_ms = number(&merge["fit"]["t_merge_ns"]) / 1e6;
-    assert!((5.0..100.0).contains(&t_merge_ms), "{merge:#}");
+    assert!((16.0..22.0).contains(&t_merge_ms), "{merge:#}");
     assert!(number(&merge["holds"]) >= 0.7 * number(&merge["predicted"]), "{merge:#}");
     let samples = merge["samples"].as_array().unwrap();
     assert_eq!(samples.len(), 18);
@@ -238,6 +240,8 @@ fn fio_runs_what_is_written_for_it_and_its_log_is_a_trace() {
     expect(folder, 0, &["job", "null:8M", "b.job", "-o", "out"]);
     let facts = expect(folder, 0, &["predict", "out", "--trace", "io.log", "--json"]).0;
     let facts: Value = serde_json::from_str(&facts).unwrap();
-    assert_eq!((&facts["character"]["writes"], &facts["character"]["flushes"]), (&10.into(), &5.into()));
+    assert_eq!(facts["character"]["writes"], 10);
+    // Whether one comes after the last write is fio's affair.
+    assert!((4.0..=5.0).contains(&number(&facts["character"]["flushes"])), "{}", facts["character"]);
     assert_eq!(facts["character"]["sectors_per_sync"], 16.0);
 }

@@ -10,9 +10,11 @@
 //! | Table 3.1, recovery, spikes | 004, 3.3 and appendix C | `uflip job`, [`job_of`] |
 
 use super::{Figures, standard};
+use crate::args::MethodArg;
 use crate::command::job::{self, Simulated};
 use crate::command::{logical_block, run};
 use anyhow::Context;
+use std::ffi::OsString;
 use std::path::Path;
 use uflip_device::Bytes;
 use uflip_measure::detect::lingering::lingering;
@@ -80,13 +82,29 @@ pub enum Experiment {
     Job,
 }
 
+/// How everything is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// Of all random choices.
+    pub seed: u64,
+    /// Of the nine micro-benchmarks.
+    pub method: MethodArg,
+}
+
 /// Does `experiment` on `sim:NAME`, with its files in `folder`.
-pub fn measure(experiment: Experiment, name: &str, seed: u64, folder: &Path) -> anyhow::Result<Figures> {
+pub fn measure(experiment: Experiment, name: &str, how: How, folder: &Path) -> anyhow::Result<Figures> {
+    let seed = how.seed;
     let capacity = Bytes(uflip_sim::catalogue::get(name)?.capacity_mib << 20).exact();
     let job = |text: &str| job::measure_simulated(name, &text.replace("CAPACITY", &capacity), seed, folder);
     match experiment {
         Experiment::Standard => {
-            run::measure_simulated(name, seed, folder)?;
+            let options: &[&str] = match how.method {
+                MethodArg::Auto => &["--method", "auto"],
+                // The longest that section 5.1 found necessary.
+                MethodArg::Fixed => &["--method", "fixed", "--pause-between", "5s"],
+            };
+            let options: Vec<OsString> = options.iter().map(OsString::from).collect();
+            run::measure_simulated_as(&format!("sim:{name}"), seed, folder, &options)?;
             standard::figures(folder)
         }
         Experiment::Lingering => lingering_figures(&job(LINGERING)?),

@@ -1,0 +1,269 @@
+//! `uflip demo`: how easy meaningless results are, and what it takes to get
+//! others. The demonstration of paper 003, section 4, on a device of choice:
+//! bad measurements (each of the three parameters too small), setting the
+//! parameters, good measurements.
+//!
+//! Method: the same three experiments twice, with parameters a hasty person
+//! might type and with those that the automatic method finds. Each gives
+//! several results for one and the same thing; what counts is how far apart
+//! these are: (largest - smallest) / mean.
+
+mod text;
+
+use crate::args::extra::DemoArgs;
+use crate::command::plan::QUICK_BUDGET;
+use crate::command::{fresh_seed, print, print_json};
+use crate::interrupt::{self, STOP};
+use crate::lab;
+use crate::target::{self, Access};
+use anyhow::{Context, bail};
+use serde::Serialize;
+use std::time::Duration;
+use uflip_device::rng::derive_seed;
+use uflip_device::{Bytes, Device, EngineOptions, KeepAll, Nanos, RunLimits};
+use uflip_measure::auto::AutoOptions;
+use uflip_measure::auto::findings::Calibration;
+use uflip_measure::{Baseline, Pattern, PlanOptions, Preset, State, state};
+
+/// The device of the demonstration where none is named: paper 001's figures 3
+/// and 5 are of it.
+const DEVICE: &str = "sim:mtron";
+/// Results for one and the same thing.
+const REPEATS: u64 = 8;
+/// IOs of a hasty run.
+const HASTY: u64 = 8;
+/// Reads of a run after writes.
+const READS: u64 = 512;
+/// Random writes before them.
+const BATCH: u64 = 512;
+/// IOs of the picture.
+const PICTURE: u64 = 288;
+
+/// Several results for the same thing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// Each in milliseconds.
+    pub ms: Vec<f64>,
+}
+
+impl Results {
+    /// How far apart they are, relative to their mean; None for none.
+    pub fn spread(&self) -> Option<f64> {
+        let mean = self.ms.iter().sum::<f64>() / self.ms.len().max(1) as f64;
+        let low = self.ms.iter().copied().reduce(f64::min)?;
+        let high = self.ms.iter().copied().reduce(f64::max)?;
+        (mean > 0.0).then(|| (high - low) / mean)
+    }
+}
+
+/// One experiment, done badly and well.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Experiment {
+    /// The parameter that is too small.
+    pub parameter: &'static str,
+    /// What is measured.
+    pub what: &'static str,
+    /// Why the results differ.
+    pub why: &'static str,
+    /// With a parameter too small.
+    pub bad: Results,
+    /// With the parameter set.
+    pub good: Results,
+}
+
+/// The whole demonstration.
+#[derive(Clone, Debug, Serialize)]
+pub struct Demo {
+    /// The device in a line.
+    pub device: String,
+    /// The seed.
+    pub seed: u64,
+    /// Response times of random writes after a rest, in milliseconds.
+    pub first_writes_ms: Vec<f64>,
+    /// The three experiments.
+    pub experiments: Vec<Experiment>,
+    /// What the automatic method found between the two.
+    pub calibration: Calibration,
+}
+
+/// The device, and what is next.
+struct Stage<'a> {
+    device: &'a mut dyn Device,
+    seed: u64,
+    runs: u64,
+    io_size: Bytes,
+    rest: Nanos,
+}
+
+impl Stage<'_> {
+    fn rest(&mut self, pause: Nanos) {
+        self.device.idle(pause, &STOP);
+    }
+
+    /// The response times of a baseline's run, less the first `ignore` IOs.
+    fn run(&mut self, baseline: Baseline, count: u64, ignore: u64) -> anyhow::Result<Vec<u64>> {
+        let pattern = Pattern::Basic(baseline.basic(self.io_size)).resolve(self.device.geometry())?;
+        self.runs += 1;
+        let streams = pattern.streams(count, derive_seed(self.seed, self.runs))?;
+        let keep = KeepAll::new(usize::try_from(count)?.max(1));
+        let end = self.device.run(streams, &keep, RunLimits { time: None, stop: &STOP })?;
+        if end.interrupted || STOP.after_this_run() {
+            bail!("interrupted");
+        }
+        let skip = usize::try_from(ignore)?;
+        Ok(keep.records().iter().skip(skip).map(|r| r.response().0).collect())
+    }
+
+    /// The mean of such a run in milliseconds.
+    fn mean(&mut self, baseline: Baseline, count: u64, ignore: u64) -> anyhow::Result<f64> {
+        let all = self.run(baseline, count, ignore)?;
+        Ok(all.iter().map(|ns| *ns as f64 / 1e6).sum::<f64>() / all.len().max(1) as f64)
+    }
+
+    fn means(&mut self, baseline: Baseline, count: u64, ignore: u64) -> anyhow::Result<Results> {
+        let ms = (0..REPEATS).map(|_| self.mean(baseline, count, ignore)).collect::<anyhow::Result<_>>()?;
+        Ok(Results { ms })
+    }
+
+    /// Random writes after a rest, in runs of several lengths.
+    fn lengths(&mut self, counts: &[u64], ignore: u64) -> anyhow::Result<Results> {
+        let mut ms = Vec::new();
+        for count in counts {
+            self.rest(self.rest);
+            ms.push(self.mean(Baseline::Rw, *count, ignore)?);
+        }
+        Ok(Results { ms })
+    }
+
+    /// Runs of sequential reads after random writes and a pause.
+    fn reads_after(&mut self, pause: Nanos) -> anyhow::Result<Results> {
+        self.run(Baseline::Rw, BATCH, 0)?;
+        self.rest(pause);
+        self.means(Baseline::Sr, READS, 0)
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What is wrong with the target or an IO, or where it is interrupted.
+pub fn demo(args: &DemoArgs) -> anyhow::Result<()> {
+    interrupt::listen()?;
+    let name = args.target.as_deref().unwrap_or(DEVICE);
+    let seed = args.seed.unwrap_or_else(fresh_seed);
+    let engine = EngineOptions { seed, ..EngineOptions::default() };
+    let access = Access::Write(&args.consent.erase_device);
+    let budget = Some(Duration::from(QUICK_BUDGET));
+    let mut opened = target::open(name, access, engine, args.scratch_size, budget)?;
+    let device = &mut *opened.device;
+    if !device.is_virtual() {
+        let capacity = device.geometry().capacity;
+        eprintln!("{name} will be written between 0 B and {capacity}, at random");
+    }
+    let made = play(device, &opened.summary, seed)?;
+    if args.json { print_json(&made) } else { print(&text::story(&made)) }
+}
+
+/// Plays the demonstration on a device.
+fn play(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<Demo> {
+    let virtual_time = device.is_virtual();
+    if virtual_time {
+        eprintln!("bringing {name} to the complete state, in virtual time");
+        state::enforce(State::Complete, derive_seed(seed, 0), device, &STOP)?;
+    }
+    let rest = if virtual_time { Nanos::from_secs(10) } else { Nanos::from_millis(500) };
+    let io_size = uflip_measure::pattern::DEFAULT_IO_SIZE;
+    let mut stage = Stage { device, seed, runs: 0, io_size, rest };
+    stage.rest(rest);
+    let first = stage.run(Baseline::Rw, PICTURE, 0)?;
+    eprintln!("bad measurements");
+    let bad = [
+        stage.lengths(&[64, 128, 256, 512, 1024], 0)?,
+        stage.means(Baseline::Rw, HASTY, 0)?,
+        stage.reads_after(Nanos::ZERO)?,
+    ];
+    eprintln!("setting the parameters");
+    let calibration = calibrate(stage.device, name, seed)?;
+    let rw = calibration.baselines.get("RW").context("the method found nothing about random writes")?;
+    let (count, ignore) = (rw.io_count, rw.io_ignore);
+    let pause = calibration.pause.as_ref().map_or(Nanos::ZERO, |p| p.between_runs);
+    eprintln!("good measurements");
+    let lengths: Vec<u64> = (2..=6).map(|half| ignore + (count - ignore) * half / 2).collect();
+    stage.rest(pause);
+    let good_lengths = stage.lengths(&lengths, ignore)?;
+    let mut repeats = Results { ms: Vec::new() };
+    for _ in 0..REPEATS {
+        stage.rest(pause);
+        repeats.ms.push(stage.mean(Baseline::Rw, count, ignore)?);
+    }
+    let good = [good_lengths, repeats, stage.reads_after(pause)?];
+    let first_writes_ms = first.iter().map(|ns| *ns as f64 / 1e6).collect();
+    let experiments = experiments(bad, good);
+    Ok(Demo { device: name.to_string(), seed, first_writes_ms, experiments, calibration })
+}
+
+fn experiments(bad: [Results; 3], good: [Results; 3]) -> Vec<Experiment> {
+    let told = [
+        (
+            "IOIgnore",
+            "RW in runs of five lengths",
+            "the first writes after a rest are cheap: how many of them are in the mean hangs on the run's length",
+        ),
+        ("IOCount", "RW again and again", "a few writes happen to meet more or fewer of the dear ones"),
+        ("Pause", "SR after random writes", "the device is still busy with the writes of the run before"),
+    ];
+    let both = bad.into_iter().zip(good);
+    told.into_iter()
+        .zip(both)
+        .map(|((parameter, what, why), (bad, good))| Experiment { parameter, what, why, bad, good })
+        .collect()
+}
+
+/// Only the first half of the automatic method.
+fn calibrate(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<Calibration> {
+    let virtual_time = device.is_virtual();
+    let mut plan = PlanOptions::new(if virtual_time { Preset::Standard } else { Preset::Quick });
+    (plan.target, plan.seed, plan.state) = (name.to_string(), derive_seed(seed, 1 << 32), State::None);
+    let budget = (!virtual_time).then_some(QUICK_BUDGET);
+    let options =
+        AutoOptions { plan, geometry: device.geometry(), virtual_time, budget, pause_between: None };
+    lab::calibrate(&options, device, &STOP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_the_simulated_mtron_the_spread_falls_in_all_three() {
+        let mut opened =
+            target::open(DEVICE, Access::Write(&[]), EngineOptions::default(), Bytes(0), None).unwrap();
+        let made = play(&mut *opened.device, &opened.summary, 1).unwrap();
+        assert_eq!(made.experiments.len(), 3);
+        for e in &made.experiments {
+            let (bad, good) = (e.bad.spread().unwrap(), e.good.spread().unwrap());
+            assert!(bad > 0.3 && good < 0.1, "{}: {bad} {good}", e.parameter);
+        }
+        let story = text::story(&made);
+        assert!(story.lines().all(|line| line.chars().count() <= 80), "{story}");
+        for word in ["Bad", "Setting", "Good", "IOIgnore", "IOCount", "Pause"] {
+            assert!(story.contains(word), "{word}\n{story}");
+        }
+    }
+
+    /// The verdict is by the figures, whatever they are.
+    #[test]
+    fn a_spread_that_does_not_fall_is_said() {
+        let results = |ms: &[f64]| Results { ms: ms.to_vec() };
+        assert_eq!(results(&[1.0, 2.0, 3.0]).spread(), Some(1.0));
+        assert_eq!(results(&[]).spread(), None);
+        let same = Experiment {
+            parameter: "Pause",
+            what: "",
+            why: "",
+            bad: results(&[1.0, 1.1]),
+            good: results(&[1.0, 2.0]),
+        };
+        assert!(text::verdict(&same).contains("not"), "{}", text::verdict(&same));
+    }
+}
