@@ -13,4 +13,5 @@ mod live;
 mod profile;
 mod streaming;
 mod support;
+mod verify;
 mod witness;
