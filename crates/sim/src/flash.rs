@@ -550,3 +550,28 @@ impl Flash {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_reader_is_lost_to_anything_else_and_several_are_not() {
+        let mut one = Readers::new(1);
+        one.ends_at(100, 7);
+        assert_eq!(one.continued_by(100), Some(7));
+        one.ends_at(200, 8);
+        one.ends_at(999, 9);
+        assert_eq!(one.continued_by(200), None);
+        one.disturbed_by_write();
+        assert_eq!(one.continued_by(999), None);
+        let mut two = Readers::new(2);
+        two.ends_at(100, 7);
+        two.ends_at(500, 8);
+        two.disturbed_by_write();
+        assert_eq!(two.continued_by(100), Some(7));
+        two.ends_at(200, 9);
+        two.ends_at(900, 1);
+        assert_eq!((two.continued_by(500), two.continued_by(200)), (None, Some(9)));
+    }
+}

@@ -493,3 +493,20 @@ impl Ftl for Bast {
         self.counts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_known_by_where_one_of_the_last_writes_ended() {
+        let mut streams = Streams::new(2);
+        assert!(!streams.follow(0, 8) && !streams.follow(100, 8));
+        assert!(streams.follow(8, 8) && streams.follow(108, 8));
+        // Within the page in which it ended, too.
+        assert!(streams.follow(15, 9));
+        // Two others push the one at 116 out.
+        assert!(!streams.follow(500, 8) && !streams.follow(600, 8));
+        assert!(!streams.follow(116, 8));
+    }
+}

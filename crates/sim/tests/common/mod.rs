@@ -56,13 +56,13 @@ pub fn description() -> impl Strategy<Value = String> {
 
 fn head(draw: &mut Draw, mib: u64, sector: u64) -> String {
     let (read, write, seek) = (draw.us(), draw.us(), draw.below(200));
-    let streams = draw.one(&[1, 1, 4]);
-    let (queue, ahead) = (draw.one(&[1, 1, 2, 32]), draw.one(&[0, 0, 64]));
+    let (queue, ahead, readers) = (draw.one(&[1, 1, 2, 32]), draw.one(&[0, 0, 64]), draw.one(&[1, 4]));
     let noise = draw.one(&["0.0", "0.0", "0.1", "1.0"]);
     format!(
         "name = \"random\"\ncapacity_mib = {mib}\nsector_bytes = {sector}\n\
          [link]\nread_latency_us = {read}\nwrite_latency_us = {write}\nread_mb_s = 100\nwrite_mb_s = 80\n\
-         queue_depth = {queue}\nread_ahead_kib = {ahead}\nseek_read_us = {seek}\nread_streams = {streams}\n\
+         queue_depth = {queue}\nread_ahead_kib = {ahead}\nseek_read_us = {seek}\n\
+         read_streams = {readers}\n\
          [noise]\nshare = {noise}\n[energy]\nread_uj = 1.5\nidle_mw = 0.5\n"
     )
 }
@@ -126,11 +126,13 @@ fn buffer(draw: &mut Draw, sector: u64) -> String {
     let lines = draw.between(1, 16);
     let (batch, share) = (draw.between(1, lines), draw.one(&["0", "0.2", "0.95"]));
     let when = draw.one(&["immediate", "lazy", "async", "run"]);
-    let locks = draw.yes();
     let (pipelined, delay) = (draw.yes(), draw.one(&[0, 0, 500, 1_000_000_000]));
+    let (locks, from) = (draw.yes(), line * draw.between(1, lines));
+    let from = draw.maybe("destage_from_kib", from.to_string());
     format!(
         "[buffer]\nkib = {}\nline_kib = {line}\ndestage = \"{when}\"\nbatch_lines = {batch}\n\
-         background_share = {share}\npipelined = {pipelined}\nidle_delay_us = {delay}\nlocks_lines = {locks}\n",
+         background_share = {share}\npipelined = {pipelined}\nidle_delay_us = {delay}\n\
+         locks_lines = {locks}\n{from}",
         line * lines
     )
 }
@@ -153,19 +155,17 @@ fn ftl(draw: &mut Draw, kind: &str) -> String {
         "bast" => {
             let batch = draw.between(1, logs);
             let mut text = format!("log_blocks = {logs}\nmerge_batch = {batch}\n");
-            let (random, unit) = (draw.between(1, logs), draw.one(&[1, 4, 16, 64]));
-            text += &draw.maybe("random_logs", random.to_string());
-            text += &draw.maybe("unit_kib", unit.to_string());
             for key in ["permuted_switch", "restart_merges", "repay_merges", "page_wise_log_copy"] {
                 let on = draw.yes();
                 text += &draw.maybe(key, on.to_string());
             }
-            text
+            let (random, unit) = (draw.between(1, logs), draw.one(&[1, 4, 16]));
+            text += &draw.maybe("random_logs", random.to_string());
+            text + &draw.maybe("unit_kib", unit.to_string())
         }
         "fast" => {
-            let text = format!("log_kib = {}\nsequential_logs = {}\n", draw.between(1, 96), draw.below(4));
-            let most = draw.between(1, 9);
-            text + &draw.maybe("log_superblocks", most.to_string())
+            let logs = draw.maybe("log_superblocks", logs.to_string());
+            format!("log_kib = {}\nsequential_logs = {}\n{logs}", draw.between(1, 96), draw.below(4))
         }
         _ => format!("open_blocks = {logs}\n"),
     }

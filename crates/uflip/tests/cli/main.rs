@@ -14,4 +14,5 @@ mod profile;
 mod streaming;
 mod suite;
 mod support;
+mod verify;
 mod witness;
