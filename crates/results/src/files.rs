@@ -34,6 +34,16 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     sync_dir(path.parent().unwrap_or(Path::new(".")))
 }
 
+/// Makes `value`, as JSON for people to read, the contents of `path`.
+///
+/// # Errors
+/// [`StoreError::Path`] where it cannot be written; the old contents stay.
+pub fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), StoreError> {
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(|e| StoreError::Output(e.into()))?;
+    bytes.push(b'\n');
+    write_whole(path, &bytes)
+}
+
 /// Why a line was not appended.
 pub(crate) struct AppendError {
     pub(crate) cause: StoreError,

@@ -397,9 +397,7 @@ pub fn report(contents: &StoreContents, job: &Job, planned: &JobPlan) -> Result<
 /// # Errors
 /// [`StoreError`] where it cannot be written.
 pub fn write(dir: &std::path::Path, report: &JobReport) -> Result<(), StoreError> {
-    let mut bytes = serde_json::to_vec_pretty(report).map_err(|e| StoreError::Output(e.into()))?;
-    bytes.push(b'\n');
-    crate::files::write_whole(&dir.join(FILE), &bytes)
+    crate::files::write_json(&dir.join(FILE), report)
 }
 
 /// Adds a long series of writes and what spikes it has.

@@ -42,6 +42,7 @@ pub mod view;
 pub use contents::{FORMAT, Manifest, RecordFile, RunRow, StoreContents};
 pub use error::StoreError;
 pub use export::Format;
+pub use files::write_json;
 pub use profile::Profile;
 pub use records::{read_records, read_row_groups};
 pub use store::{Durability, Store};

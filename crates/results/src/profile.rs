@@ -30,7 +30,7 @@ pub mod table3;
 
 use crate::contents::StoreContents;
 use crate::error::{StoreError, path_error};
-use crate::files::write_whole;
+use crate::files::write_json;
 use crate::records::read_records;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -191,9 +191,7 @@ pub fn path(dir: &Path) -> PathBuf {
 /// # Errors
 /// [`StoreError::Path`] where it cannot be written.
 pub fn write(dir: &Path, profile: &Profile) -> Result<(), StoreError> {
-    let mut bytes = serde_json::to_vec_pretty(profile).map_err(|e| StoreError::Output(e.into()))?;
-    bytes.push(b'\n');
-    write_whole(&path(dir), &bytes)
+    write_json(&path(dir), profile)
 }
 
 /// Reads `profile.json` of the folder `dir`; None where there is none.

@@ -11,13 +11,13 @@
 
 use super::expand::{JobPlan, JobRun, Role, Segment};
 use super::{Job, Line};
-use crate::execute::{Control, ExecuteError, Finished, Progress, execute};
+use crate::execute::{Control, ExecuteError, Finished, Progress, ResetRequest, execute_steps};
 use crate::pattern::Basic;
-use crate::plan::{Plan, Step};
+use crate::plan::Step;
 use crate::run::{RunSpec, Sink};
 use crate::state::Forget;
 use std::collections::BTreeMap;
-use uflip_device::{Bytes, Device, DeviceError, RunEnd, RunLimits};
+use uflip_device::{Bytes, Device, DeviceError, RunEnd, RunLimits, Stop};
 
 /// Throughputs in bytes a second of the runs kept so far, by run.
 pub type Kept = BTreeMap<u32, f64>;
@@ -113,7 +113,6 @@ pub fn drive_segment(
     if !control.stop.after_this_run() && again(planned, segment, device, sink, control)? {
         return Ok(Finished { stopped: true, ..Finished::default() });
     }
-    let plan = part(&planned.plan, segment);
     let mut watch = |event: &Progress<'_>| {
         if let Progress::RunFinished { spec, stats, elapsed } = event {
             let end = RunEnd { ios: stats.all.n, elapsed: *elapsed, ..RunEnd::default() };
@@ -121,7 +120,10 @@ pub fn drive_segment(
         }
         progress(event);
     };
-    Ok(execute(&plan, device, sink, &mut |_, _, _| Ok(RunEnd::default()), control, &mut watch)?)
+    // The whole plan's steps: a pause at the segment's start counts as well.
+    let (plan, steps) = (&planned.plan, segment.steps.clone());
+    let mut reset = |_: ResetRequest, _: &mut dyn Device, _: &Stop| Ok(RunEnd::default());
+    Ok(execute_steps(plan, steps, device, sink, &mut reset, control, &mut watch)?)
 }
 
 /// Bytes of a run's first `ios` IOs.
@@ -134,12 +136,6 @@ fn wanted(job: &Job, planned: &JobPlan, segment: &Segment, kept: &Kept) -> bool 
     let line = job.lines.get(segment.line);
     let last = Bytes(segment.block.0 / 2);
     line.is_some_and(|line| goes_on(line, &planned.runs, kept, segment.round, segment.line, last))
-}
-
-/// The segment's steps as a plan of their own.
-fn part(plan: &Plan, segment: &Segment) -> Plan {
-    let steps = plan.steps.get(segment.steps.clone()).unwrap_or_default().to_vec();
-    Plan { steps, skipped: Vec::new(), notes: Vec::new(), ..plan.clone() }
 }
 
 /// Does again what comes before the segment's first missing run, where the sink

@@ -5,7 +5,7 @@ use crate::args::extra::{JobArgs, LogicalBlockArgs};
 use crate::args::{Cli, Command};
 use crate::command::job::{Session, resume, start};
 use crate::command::run::{claim_folder, target_name, unix_now};
-use crate::command::{fresh_seed, print, print_json};
+use crate::command::{fresh_seed, print, print_json, profile, report};
 use crate::interrupt::{self, STOP};
 use crate::target;
 use crate::usage;
@@ -91,7 +91,15 @@ fn conclude(target: &str, dir: &Path, session: &mut Session, json: bool) -> anyh
         by_statistics: largest.and_then(|f| f.by_statistics),
         amounts: found,
     };
+    keep(dir, &facts)?;
+    profile::make(dir)?;
+    report::write_report(dir, None)?;
     if json { print_json(&facts) } else { print(&as_text(&facts)) }
+}
+
+/// The answers as `logical-block.json`, for the report.
+fn keep(dir: &Path, facts: &Facts) -> anyhow::Result<()> {
+    Ok(uflip_results::write_json(&dir.join("logical-block.json"), facts)?)
 }
 
 /// The logical block of `sim:NAME` with 1 GiB a pass as the paper did it, into
