@@ -18,6 +18,9 @@ pub fn judge(printed: &str, ours: Option<f64>) -> (Option<f64>, bool) {
         return (None, (1.0 / CLOSE..=CLOSE).contains(&ours));
     }
     let Some((low, high)) = interval(printed) else { return (None, false) };
+    if (low..=high).contains(&ours) {
+        return (Some(0.0), true);
+    }
     let error = (ours / ours.clamp(low, high)).ln().abs();
     (Some(error), error <= CLOSE.ln())
 }
