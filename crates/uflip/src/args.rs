@@ -78,7 +78,7 @@ pub struct RunArgs {
     /// ajwani (Ajwani et al. 2008), ajwani-short (the same in minutes),
     /// ajwani-endurance (wears the device out), write-cost (Lee et al. 2009);
     /// --only names its lines
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "budget", "preset", "values"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "budget", "preset", "values", "plan_file", "live", "method"])]
     pub suite: Option<String>,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
