@@ -27,7 +27,7 @@ use crate::detect::steady::SteadyRule;
 use crate::micro::Skipped;
 use crate::pattern::{Baseline, Pattern, PatternError};
 use crate::plan::spaces::Spaces;
-use crate::plan::{BaselineMeans, DROPPED, Method, Plan, PlanError, PlanOptions, Step};
+use crate::plan::{BaselineMeans, DROPPED, Method, Plan, PlanError, PlanOptions, Step, empty_plan};
 use crate::run::{Point, Purpose, RunSpec};
 use crate::state::State;
 use findings::{BaselineFound, Calibration, PlanFound, StateFound};
@@ -466,22 +466,6 @@ impl Script<'_> {
     /// Rounds in the state criterion's window.
     fn window(&self) -> usize {
         SteadyRule::default().window_rounds
-    }
-}
-
-/// A plan for `options` without steps.
-fn empty_plan(options: &PlanOptions, geometry: Geometry) -> Plan {
-    Plan {
-        format: crate::plan::FORMAT,
-        tool_version: env!("CARGO_PKG_VERSION").to_string(),
-        target: options.target.clone(),
-        geometry,
-        seed: options.seed,
-        io_size: options.io_size,
-        preset: options.preset,
-        steps: Vec::new(),
-        skipped: Vec::new(),
-        notes: Vec::new(),
     }
 }
 

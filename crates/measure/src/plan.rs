@@ -195,13 +195,9 @@ struct Draft {
     counts: Counts,
 }
 
-/// The plan for `options` on a target of this geometry.
-///
-/// # Errors
-/// [`PlanError`] where the options make no sense for any run.
-pub fn make_plan(options: &PlanOptions, geometry: Geometry) -> Result<Plan, PlanError> {
-    check_options(options, geometry)?;
-    let mut plan = Plan {
+/// A plan for `options` without steps.
+pub(crate) fn empty_plan(options: &PlanOptions, geometry: Geometry) -> Plan {
+    Plan {
         format: FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_string(),
         target: options.target.clone(),
@@ -212,7 +208,16 @@ pub fn make_plan(options: &PlanOptions, geometry: Geometry) -> Result<Plan, Plan
         steps: Vec::new(),
         skipped: Vec::new(),
         notes: Vec::new(),
-    };
+    }
+}
+
+/// The plan for `options` on a target of this geometry.
+///
+/// # Errors
+/// [`PlanError`] where the options make no sense for any run.
+pub fn make_plan(options: &PlanOptions, geometry: Geometry) -> Result<Plan, PlanError> {
+    check_options(options, geometry)?;
+    let mut plan = empty_plan(options, geometry);
     if options.state != State::None {
         plan.steps.push(Step::Reset { state: options.state });
     }
