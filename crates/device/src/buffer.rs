@@ -167,7 +167,8 @@ impl IoBuffer {
     /// the clock is read.
     #[inline]
     pub fn prepare(&mut self, io: &Io) -> &mut [u8] {
-        let size = io.size as usize;
+        // A trim moves no bytes, however large its range.
+        let size = if io.mode == Mode::Trim { 0 } else { io.size as usize };
         if size > self.memory.length {
             self.memory = AlignedBuffer::new(size);
             self.fill();
@@ -188,7 +189,7 @@ impl IoBuffer {
                 Data::Zeros | Data::Byte(_) | Data::Cyclic => {}
             }
             self.writes += 1;
-        } else {
+        } else if io.mode == Mode::Read {
             self.read_into = true;
         }
         &mut self.memory.bytes_mut()[..size]

@@ -94,6 +94,15 @@ pub struct RunEnd {
     pub interrupted: bool,
 }
 
+/// What [`Device::snapshot`] is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshot {
+    /// Keep the device as it is now, in place of an earlier snapshot.
+    Take,
+    /// Be again as the snapshot. The clock goes on.
+    Return,
+}
+
 /// The measured face.
 pub trait Device {
     /// Capacity and sector size.
@@ -121,6 +130,12 @@ pub trait Device {
 
     /// True where `now` is virtual: waiting costs nothing.
     fn is_virtual(&self) -> bool;
+
+    /// Takes a snapshot of the whole device or returns to it; false where that
+    /// cannot be done, which is so on all real devices.
+    fn snapshot(&mut self, _: Snapshot) -> bool {
+        false
+    }
 }
 
 /// The data face. Offsets and lengths are multiples of the sector size.

@@ -35,6 +35,17 @@ pub enum Buffering {
     Buffered,
 }
 
+/// How a range of a block device is trimmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discard {
+    /// BLKDISCARD: the device may forget the range.
+    #[default]
+    Plain,
+    /// BLKSECDISCARD: it must, copies included. Few devices have it.
+    Secure,
+}
+
 impl Buffering {
     /// The extra flags for `open(2)`.
     pub const fn open_flags(self) -> i32 {
@@ -78,4 +89,7 @@ pub struct EngineOptions {
     pub data: Data,
     /// The seed of that content.
     pub seed: u64,
+    /// How trims are done.
+    #[serde(default)]
+    pub discard: Discard,
 }

@@ -22,8 +22,10 @@ pub mod units;
 mod uring;
 
 pub use buffer::Data;
-pub use device::{Blocks, Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
-pub use engine::{Buffering, Engine, EngineOptions};
+pub use device::{
+    Blocks, Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
+};
+pub use engine::{Buffering, Discard, Engine, EngineOptions};
 pub use io::{Io, IoRecord, Mode};
 pub use null::{KeepAll, NullDevice, Overhead, measure_overhead};
 pub use real::RealDevice;

@@ -4,7 +4,7 @@
 use crate::buffer::{AlignedBuffer, IoBuffer};
 use crate::clock::{Epoch, wait_until};
 use crate::device::{Blocks, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
-use crate::engine::{Engine, EngineOptions};
+use crate::engine::{Discard, Engine, EngineOptions};
 use crate::io::{Io, Mode};
 use crate::sync::{Shared, Target, Worker, stream_loop};
 use crate::units::{Bytes, Nanos};
@@ -61,7 +61,7 @@ impl RealDevice {
     fn grow_workers(&mut self, streams: usize) -> Result<(), DeviceError> {
         while self.workers.len() < streams {
             let index = self.workers.len() as u64;
-            let target = FileTarget::new(self.name.clone(), (self.opener)()?)?;
+            let target = FileTarget::new(self.name.clone(), (self.opener)()?, self.options.discard)?;
             let buffer = IoBuffer::new(BUFFER_BYTES, self.options.data, self.options.seed, index << 32);
             self.workers.push(Worker { target, buffer });
         }
@@ -163,24 +163,34 @@ pub(crate) struct FileTarget {
     name: Arc<str>,
     file: File,
     is_block_device: bool,
+    discard: Discard,
 }
 
 impl FileTarget {
-    fn new(name: Arc<str>, file: File) -> Result<FileTarget, DeviceError> {
+    fn new(name: Arc<str>, file: File, discard: Discard) -> Result<FileTarget, DeviceError> {
         let meta = file.metadata().map_err(|source| DeviceError::Path {
             what: "cannot look at".to_string(),
             path: name.to_string().into(),
             source,
         })?;
-        Ok(FileTarget { name, file, is_block_device: meta.file_type().is_block_device() })
+        Ok(FileTarget { name, file, is_block_device: meta.file_type().is_block_device(), discard })
     }
 
-    /// BLKDISCARD on a block device, a punched hole in a file.
+    /// A discard on a block device, a punched hole in a file.
     fn trim(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
         let fd = self.file.as_raw_fd();
-        let result =
-            if self.is_block_device { discard(fd, offset, length) } else { punch(fd, offset, length) };
-        result.map_err(|source| self.failed(Mode::Trim, offset, length, source))
+        let result = match (self.is_block_device, self.discard) {
+            (true, how) => discard(fd, offset, length, how),
+            (false, Discard::Plain) => punch(fd, offset, length),
+            (false, Discard::Secure) => Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
+        };
+        match result {
+            Err(e) if self.discard == Discard::Secure && e.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                let name = &self.name;
+                Err(DeviceError::Other(format!("{name} has no secure discard; type --discard plain")))
+            }
+            other => other.map_err(|source| self.failed(Mode::Trim, offset, length, source)),
+        }
     }
 
     #[cold]
@@ -217,11 +227,15 @@ impl Target for FileTarget {
     }
 }
 
-fn discard(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
-    const BLKDISCARD: libc::c_ulong = 0x1277;
+fn discard(fd: RawFd, offset: u64, length: u64, how: Discard) -> io::Result<()> {
+    // BLKDISCARD and BLKSECDISCARD of linux/fs.h.
+    let request: libc::c_ulong = match how {
+        Discard::Plain => 0x1277,
+        Discard::Secure => 0x127d,
+    };
     let range = [offset, length];
-    // SAFETY: fd is open for the call, BLKDISCARD reads two u64 from `range`.
-    let result = unsafe { libc::ioctl(fd, BLKDISCARD as _, range.as_ptr()) };
+    // SAFETY: fd is open for the call, both requests read two u64 from `range`.
+    let result = unsafe { libc::ioctl(fd, request as _, range.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

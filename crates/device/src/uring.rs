@@ -17,6 +17,7 @@ use io_uring::{IoUring, opcode, squeue, types};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 
 /// Registered buffers have this size each; larger IOs go unregistered.
@@ -32,6 +33,7 @@ pub(crate) struct RingWorker {
     /// Slots whose entries are prepared but not yet submitted.
     fresh: Vec<usize>,
     registered: bool,
+    is_block_device: bool,
 }
 
 /// One IO in flight.
@@ -70,6 +72,7 @@ impl RingWorker {
             })
             .collect();
         let capacity = slots.len();
+        let is_block_device = file.metadata().is_ok_and(|meta| meta.file_type().is_block_device());
         let mut worker = RingWorker {
             name,
             file,
@@ -78,6 +81,7 @@ impl RingWorker {
             free: (0..capacity).rev().collect(),
             fresh: Vec::with_capacity(capacity),
             registered: false,
+            is_block_device,
         };
         worker.register();
         if poll {
@@ -133,7 +137,7 @@ impl RingWorker {
     fn prepare(&mut self, io: Io) {
         let index = self.free.pop().expect("the caller saw a free slot");
         let slot = &mut self.slots[index];
-        if io.size as usize > BUFFER_BYTES {
+        if io.size as usize > BUFFER_BYTES && io.mode != Mode::Trim {
             slot.registered = false;
         }
         let bytes = slot.buffer.prepare(&io);
@@ -232,6 +236,10 @@ pub(crate) fn ring_loop(
                 wait_until(&epoch, end.last + io.wait, shared.limits.stop);
             }
             let io = stream.next().expect("peeked");
+            if io.mode == Mode::Trim && worker.is_block_device {
+                failure = Some(no_discard(&worker.name));
+                break;
+            }
             worker.prepare(io);
         }
         if worker.free.len() == depth {
@@ -268,6 +276,12 @@ pub(crate) fn ring_loop(
     }
     shared.recorder.finish(chunk);
     failure.map_or(Ok(end), Err)
+}
+
+/// Fallocate on a block device writes zeroes, which is not what is asked for.
+#[cold]
+fn no_discard(name: &str) -> DeviceError {
+    DeviceError::Other(format!("{name}: io_uring has no discard for block devices; type --engine sync"))
 }
 
 /// The error in a completion's result, if there is one.

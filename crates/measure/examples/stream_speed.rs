@@ -16,7 +16,8 @@ fn report(name: &str, count: u64, work: impl FnOnce() -> u64) {
 
 fn main() {
     const COUNT: u64 = 50_000_000;
-    for n in [1u64 << 24, (1 << 24) + 1, 100_000_000] {
+    // Powers of four, just above them, between them, and numbers that are shuffled.
+    for n in [3u64, 512, 513, 1 << 24, (1 << 24) + 1, 3 << 24, 100_000_000, (1 << 31) + 1, (1 << 40) + 1] {
         let mut permutation = Permutation::new(n, 1);
         let sum = || (0..COUNT).fold(0u64, |sum, _| sum.wrapping_add(permutation.next_slot()));
         report(&format!("permutation of {n}"), COUNT, sum);

@@ -172,6 +172,8 @@ struct Script<'a> {
 /// How far [`measure()`] goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
+    /// To the parameters: state, pause and lengths; no plan is made.
+    Parameters,
     /// To the plan, which is stored and not performed.
     Calibration,
     /// To the end.
@@ -206,7 +208,9 @@ pub fn measure(
             script.long_baseline(baseline)?;
         }
     }
-    script.plan_and_execute(extent)?;
+    if extent != Extent::Parameters {
+        script.plan_and_execute(extent)?;
+    }
     if extent == Extent::Whole {
         script.probe_again()?;
     }
@@ -241,7 +245,8 @@ impl Script<'_> {
         wanted.is_empty() || wanted.contains(&baseline)
     }
 
-    /// A calibration run of `pattern`, placed and numbered.
+    /// A calibration run of `pattern`, numbered, and placed where it has no
+    /// target space of its own.
     fn run(
         &mut self,
         role: Role,
@@ -252,7 +257,9 @@ impl Script<'_> {
     ) -> Result<RunSpec, AutoError> {
         let id = self.next_id;
         self.next_id = id.checked_add(1).ok_or(PlanError::TooManyRuns)?;
-        let placed = self.spaces.place(&pattern, count).or_else(|| {
+        let own_space = pattern.basics().iter().all(|basic| basic.target_size.is_some());
+        let placed = if own_space { Some(pattern.clone()) } else { self.spaces.place(&pattern, count) };
+        let placed = placed.or_else(|| {
             self.spaces.start_again();
             self.spaces.place(&pattern, count)
         });
@@ -394,7 +401,10 @@ impl Script<'_> {
     /// The plan that what was found and the time left come to.
     fn make_plan(&self, empty: Plan, options: PlanOptions, needed: Nanos) -> Result<Plan, AutoError> {
         let left = self.bench.left().map(|left| left.saturating_sub(self.probe_time()));
-        let options = self.fit_pause(options, left)?;
+        let mut options = self.fit_pause(options, left)?;
+        if let Some((left, means)) = left.zip(self.means()) {
+            options.baseline_io_count = fit::baseline_ios(left, &means);
+        }
         let fitted = fit::fit(&empty, &options, &self.spaces, self.next_id, self.means(), left)?;
         let mut plan = fitted.plan;
         plan.steps.insert(0, Step::Pause { nanos: options.pause_between_runs });

@@ -10,6 +10,7 @@
 //! `cargo run --release -p uflip-measure --example detectors` prints how often
 //! the detectors are right on them.
 
+pub mod between;
 pub mod drift;
 pub mod enough;
 pub mod interval;

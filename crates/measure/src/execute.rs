@@ -9,6 +9,7 @@
 //! Source: paper 000/001, sections 4.1 to 4.3.
 
 use crate::pattern::PatternError;
+use crate::plan::summary::{ios_of, waits};
 use crate::plan::{Plan, Step};
 use crate::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
 use crate::state::State;
@@ -297,27 +298,36 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The run's own limit or, under a budget, twice its even share of what is
-    /// left after the pauses, if that is less: most runs end by themselves and
-    /// leave their share to the others.
+    /// The run's own limit or, under a budget, its pauses and a share of what is
+    /// left after the pauses between and within all runs, if that is less: twice
+    /// the even share, or three times that by the number of IOs, as most runs end
+    /// by themselves and leave theirs to the others. Pauses within runs that take
+    /// more than four fifths are cut like the rest.
     fn time_limit(&self, spec: &RunSpec, steps: &[Step]) -> Option<Nanos> {
         let Some(budget) = self.control.budget.filter(|_| !self.device.is_virtual()) else {
             return spec.time_limit;
         };
-        let (mut runs, mut pauses, mut pause) = (0u64, 0u64, 0u64);
+        let (mut runs, mut ios, mut pauses, mut pause, mut waited) = (0u64, 0u64, 0u64, 0u64, 0u64);
         for step in steps {
             match step {
                 Step::Pause { nanos } => pause = nanos.0,
                 Step::Run(run) if !self.sink.has(run.id) => {
                     runs += 1;
+                    ios = ios.saturating_add(ios_of(run));
                     pauses = pauses.saturating_add(std::mem::take(&mut pause));
+                    waited = waited.saturating_add(waits(run).0);
                 }
                 _ => {}
             }
         }
         let spent = self.device.now().saturating_sub(self.started);
-        let left = budget.total.saturating_sub(spent).saturating_sub(Nanos(pauses));
-        let share = Nanos((left.0 / runs.max(1)).saturating_mul(2)).max(MIN_RUN_TIME);
+        let left = budget.total.saturating_sub(spent).saturating_sub(Nanos(pauses)).0;
+        let of_ios = left.saturating_sub(waited).max(left / 5);
+        let fulfilled = (left - of_ios) as f64 / waited.max(1) as f64;
+        let own_waits = (waits(spec).0 as f64 * fulfilled.min(1.0)) as u64;
+        let by_ios = 3.0 * ios_of(spec) as f64 / ios.max(1) as f64;
+        let share = of_ios as f64 * by_ios.max(2.0 / runs.max(1) as f64).min(1.0);
+        let share = Nanos((share as u64).saturating_add(own_waits)).max(MIN_RUN_TIME);
         Some(spec.time_limit.map_or(share, |own| own.min(share)))
     }
 

@@ -41,6 +41,9 @@ pub enum Mode {
     Read,
     /// Every IO writes.
     Write,
+    /// Every IO tells the device that a range holds nothing any more. Not the
+    /// paper's: pause tests and trimmed states need it.
+    Trim,
 }
 
 impl From<Mode> for uflip_device::Mode {
@@ -48,6 +51,7 @@ impl From<Mode> for uflip_device::Mode {
         match mode {
             Mode::Read => uflip_device::Mode::Read,
             Mode::Write => uflip_device::Mode::Write,
+            Mode::Trim => uflip_device::Mode::Trim,
         }
     }
 }
@@ -346,13 +350,22 @@ impl Basic {
         matches!(self.location, Location::Random | Location::RandomUnique)
     }
 
-    /// The baseline it departs from.
+    /// The baseline it departs from; trims go where such writes would.
     pub const fn baseline(&self) -> Baseline {
         match (self.mode, self.is_random()) {
             (Mode::Read, false) => Baseline::Sr,
             (Mode::Read, true) => Baseline::Rr,
-            (Mode::Write, false) => Baseline::Sw,
-            (Mode::Write, true) => Baseline::Rw,
+            (Mode::Write | Mode::Trim, false) => Baseline::Sw,
+            (Mode::Write | Mode::Trim, true) => Baseline::Rw,
+        }
+    }
+
+    /// `SR`, `RR`, `SW` or `RW`, and `ST` or `RT` for trims.
+    pub const fn name(&self) -> &'static str {
+        match (self.mode, self.is_random()) {
+            (Mode::Trim, false) => "ST",
+            (Mode::Trim, true) => "RT",
+            _ => self.baseline().name(),
         }
     }
 
@@ -440,9 +453,9 @@ impl Pattern {
         }
     }
 
-    /// True where any of its IOs writes.
+    /// True where any of its IOs changes what the device holds: writes or trims.
     pub fn writes(&self) -> bool {
-        self.basics().iter().any(|basic| basic.mode == Mode::Write)
+        self.basics().iter().any(|basic| basic.mode != Mode::Read)
     }
 
     /// The pattern with every open TargetSize filled in: what is left of the

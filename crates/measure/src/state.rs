@@ -1,11 +1,17 @@
 //! The initial state of a device, and the IOs that bring it about.
 //!
 //! What: random state is random IOs of random size (0.5 KB to the flash block
-//! size) over the whole device; sequential state is one sequential rewrite.
+//! size) over the whole device; sequential state is one sequential rewrite with
+//! a given IOSize; trimmed state is the random one after everything was trimmed.
 //! How: lazy streams of writes whose bytes add up to the device's capacity. As
 //! random addresses repeat, one such pass leaves about a third of the blocks
-//! unwritten; the complete random state (`state/complete.rs`) leaves none. Source: paper 000/001, section 4.1 ("writing the whole flash device
-//! completely yields a well-defined state") and section 5.1.
+//! unwritten; the complete random state (`state/complete.rs`) leaves none. A
+//! stream depends on state, geometry and seed alone, so that an enforcement that
+//! was interrupted goes on at any of its IOs ([`Enforcement::from_io`]).
+//!
+//! Source: paper 000/001, section 4.1 ("writing the whole flash device
+//! completely yields a well-defined state") and section 5.1; SNIA SSS PTS for
+//! the purge before it.
 
 mod complete;
 
@@ -15,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use uflip_device::rng::Rng;
 use uflip_device::{
     Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder, RunEnd, RunLimits,
@@ -24,12 +30,18 @@ use uflip_device::{
 
 /// The flash block size of section 4.1, the largest IO of the random state.
 pub const FLASH_BLOCK: Bytes = Bytes(128 << 10);
-/// IOSize of the sequential state.
-const SEQUENTIAL_IO: u64 = 1 << 20;
+/// IOSize of the sequential state where none is given.
+pub const SEQUENTIAL_IO: Bytes = Bytes(1 << 20);
+/// The largest IOSize of the sequential state.
+const LARGEST_IO: Bytes = Bytes(128 << 20);
+/// Bytes that one IO trims.
+const TRIM_IO: u64 = 64 << 20;
 
-/// The state a device is brought to before it is measured.
+/// The state a device is brought to before it is measured. Its text, also in
+/// files, is `none`, `random`, `complete`, `sequential`, `sequential:64K` or
+/// `trim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(into = "String", try_from = "String")]
 pub enum State {
     /// Left as found.
     None,
@@ -38,7 +50,19 @@ pub enum State {
     /// Written at random, every sector once.
     Complete,
     /// Written sequentially.
-    Sequential,
+    Sequential {
+        /// IOSize.
+        io_size: Bytes,
+    },
+    /// Trimmed as a whole, then written at random.
+    Trim,
+}
+
+impl State {
+    /// Written sequentially in IOs of 1 MiB.
+    pub const SEQUENTIAL: State = State::Sequential { io_size: SEQUENTIAL_IO };
+    /// What may be typed.
+    pub const WORDS: &'static str = "none, random, complete, sequential, sequential:64K or trim";
 }
 
 impl fmt::Display for State {
@@ -47,7 +71,9 @@ impl fmt::Display for State {
             State::None => "none",
             State::Random => "random",
             State::Complete => "complete",
-            State::Sequential => "sequential",
+            State::Sequential { io_size: SEQUENTIAL_IO } => "sequential",
+            State::Sequential { io_size } => return f.pad(&format!("sequential:{}", io_size.exact())),
+            State::Trim => "trim",
         })
     }
 }
@@ -55,10 +81,28 @@ impl fmt::Display for State {
 impl FromStr for State {
     type Err = NameError;
     fn from_str(text: &str) -> Result<State, NameError> {
-        let all = [State::None, State::Random, State::Complete, State::Sequential];
-        all.into_iter()
-            .find(|state| state.to_string().eq_ignore_ascii_case(text.trim()))
-            .ok_or_else(|| NameError::new(text, "state", "none, random, complete or sequential"))
+        let error = || NameError::new(text, "state", State::WORDS);
+        let name = text.trim().to_ascii_lowercase();
+        if let Some(size) = name.strip_prefix("sequential:") {
+            let io_size: Bytes = size.to_ascii_uppercase().parse().map_err(|_| error())?;
+            let fits = (512..=LARGEST_IO.0).contains(&io_size.0);
+            return if fits { Ok(State::Sequential { io_size }) } else { Err(error()) };
+        }
+        let all = [State::None, State::Random, State::Complete, State::SEQUENTIAL, State::Trim];
+        all.into_iter().find(|state| state.to_string() == name).ok_or_else(error)
+    }
+}
+
+impl From<State> for String {
+    fn from(state: State) -> String {
+        state.to_string()
+    }
+}
+
+impl TryFrom<String> for State {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<State, NameError> {
+        text.parse()
     }
 }
 
@@ -97,23 +141,29 @@ impl Iterator for StateStream {
     }
 }
 
-/// The writes that bring a device to `state`: one stream whose bytes add up to
+/// Everything trimmed, in order.
+fn trims(sectors: u64, sector: u64) -> impl Iterator<Item = Io> + Send {
+    let each = (TRIM_IO / sector).max(1);
+    StateStream { random: None, sector, sectors, largest: each, written: 0 }
+        .map(|io| Io { mode: Mode::Trim, ..io })
+}
+
+/// The IOs that bring a device to `state`: one stream whose writes add up to
 /// the capacity in whole sectors, or none for [`State::None`]. Random sizes are
 /// whole sectors up to `flash_block`.
 pub fn streams(state: State, geometry: Geometry, seed: u64, flash_block: Bytes) -> Vec<Stream> {
     let sector = geometry.sector.0.max(1);
-    let (random, largest) = match state {
-        State::None => return Vec::new(),
-        State::Random => (Some(Rng::new(seed)), flash_block.0),
-        State::Complete => {
-            let stretch = (flash_block.0.min(u64::from(IoRecord::MAX_SIZE)) / sector).max(1);
-            return vec![Box::new(Complete::new(geometry.capacity.0 / sector, stretch, sector, seed))];
-        }
-        State::Sequential => (None, SEQUENTIAL_IO),
-    };
-    let largest = (largest.min(u64::from(IoRecord::MAX_SIZE)) / sector).max(1);
     let sectors = geometry.capacity.0 / sector;
-    vec![Box::new(StateStream { random, sector, sectors, largest, written: 0 })]
+    let whole = |largest: Bytes| (largest.0.min(u64::from(IoRecord::MAX_SIZE)) / sector).max(1);
+    let writes = |random, largest| StateStream { random, sector, sectors, largest, written: 0 };
+    let at_random = || writes(Some(Rng::new(seed)), whole(flash_block));
+    match state {
+        State::None => Vec::new(),
+        State::Random => vec![Box::new(at_random())],
+        State::Complete => vec![Box::new(Complete::new(sectors, whole(flash_block), sector, seed))],
+        State::Sequential { io_size } => vec![Box::new(writes(None, whole(io_size)))],
+        State::Trim => vec![Box::new(trims(sectors, sector).chain(at_random()))],
+    }
 }
 
 /// Keeps nothing.
@@ -130,38 +180,72 @@ impl Recorder for Forget {
     fn finish(&self, _: Chunk) {}
 }
 
+/// How far an enforcement is, for another thread to see.
+#[derive(Debug, Default)]
+pub struct Advance {
+    /// IOs begun, those of an interrupted enforcement before included.
+    pub ios: AtomicU64,
+    /// Bytes written by IOs begun, the same included.
+    pub written: AtomicU64,
+    /// Set from outside, it ends the enforcement before its next IO.
+    pub halt: AtomicBool,
+}
+
+/// What [`enforce_from`] is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enforcement {
+    /// Which state.
+    pub state: State,
+    /// Of its random choices.
+    pub seed: u64,
+    /// IOs that were done before an interruption; they are passed over.
+    pub from_io: u64,
+}
+
 /// Brings `device` to `state`; no IO is recorded.
 ///
 /// # Errors
 /// [`DeviceError`] of the IO that failed.
 pub fn enforce(state: State, seed: u64, device: &mut dyn Device, stop: &Stop) -> Result<RunEnd, DeviceError> {
-    enforce_counted(state, seed, device, stop, &Arc::default())
+    enforce_from(Enforcement { state, seed, from_io: 0 }, device, stop, &Arc::default())
 }
 
-/// The same; `submitted` counts the bytes of the IOs begun, for another thread
-/// to show.
+/// The same from an IO on; `advance` is counted up as IOs begin. Where it says
+/// n IOs, all but those that the device has in flight are done. Halted, it ends
+/// as interrupted.
 ///
 /// # Errors
 /// As [`enforce`].
-pub fn enforce_counted(
-    state: State,
-    seed: u64,
+pub fn enforce_from(
+    what: Enforcement,
     device: &mut dyn Device,
     stop: &Stop,
-    submitted: &Arc<AtomicU64>,
+    advance: &Arc<Advance>,
 ) -> Result<RunEnd, DeviceError> {
-    let counted = |stream: Stream| -> Stream {
-        let submitted = submitted.clone();
-        Box::new(stream.inspect(move |io| {
-            submitted.fetch_add(u64::from(io.size), Ordering::Relaxed);
-        }))
-    };
+    let Enforcement { state, seed, from_io } = what;
+    let counted =
+        |stream: Stream| -> Stream {
+            let (counter, halted) = (advance.clone(), advance.clone());
+            let mut stream = stream.inspect(move |io| {
+                counter.ios.fetch_add(1, Ordering::Relaxed);
+                if io.mode == Mode::Write {
+                    counter.written.fetch_add(u64::from(io.size), Ordering::Relaxed);
+                }
+            });
+            // Not `skip`: it would take all of them in the first step of the loop.
+            (0..from_io).take_while(|_| stream.next().is_some()).for_each(drop);
+            Box::new(std::iter::from_fn(move || {
+                if halted.halt.load(Ordering::Relaxed) { None } else { stream.next() }
+            }))
+        };
     let streams = streams(state, device.geometry(), seed, FLASH_BLOCK);
     let streams: Vec<Stream> = streams.into_iter().map(counted).collect();
     if streams.is_empty() {
         return Ok(RunEnd::default());
     }
-    device.run(streams, &Forget, RunLimits { time: None, stop })
+    let mut end = device.run(streams, &Forget, RunLimits { time: None, stop })?;
+    end.interrupted |= advance.halt.load(Ordering::Relaxed);
+    Ok(end)
 }
 
 #[cfg(test)]
@@ -176,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_state_writes_as_many_bytes_as_the_device_has() {
-        for state in [State::Random, State::Complete, State::Sequential] {
+        for state in [State::Random, State::Complete, State::SEQUENTIAL] {
             let ios = ios(state, 1);
             assert_eq!(ios.iter().map(|io| u64::from(io.size)).sum::<u64>(), 8 << 20);
             for io in &ios {
@@ -202,7 +286,86 @@ mod tests {
 
     #[test]
     fn the_sequential_state_goes_from_end_to_end() {
-        let offsets: Vec<u64> = ios(State::Sequential, 1).iter().map(|io| io.offset.0 >> 20).collect();
+        let offsets: Vec<u64> = ios(State::SEQUENTIAL, 1).iter().map(|io| io.offset.0 >> 20).collect();
         assert_eq!(offsets, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn a_trimmed_state_trims_everything_once_and_then_is_the_random_one() {
+        let ios = ios(State::Trim, 4);
+        let trims: Vec<Io> = ios.iter().copied().take_while(|io| io.mode == Mode::Trim).collect();
+        assert_eq!(trims.iter().map(|io| u64::from(io.size)).sum::<u64>(), 8 << 20);
+        assert_eq!(ios[trims.len()..], self::ios(State::Random, 4));
+        let large = Geometry { capacity: Bytes(1 << 40), sector: Bytes(512) };
+        let last = super::trims(large.capacity.0 / 512, 512).last().unwrap();
+        assert_eq!(last.offset.0 + u64::from(last.size), 1 << 40);
+    }
+
+    #[test]
+    fn a_state_has_one_text_and_others_are_refused_with_what_to_type() {
+        let small = State::Sequential { io_size: Bytes(64 << 10) };
+        for state in [State::None, State::Random, State::Complete, State::SEQUENTIAL, small, State::Trim] {
+            assert_eq!(state.to_string().parse::<State>().unwrap(), state);
+        }
+        assert_eq!(small.to_string(), "sequential:64K");
+        assert_eq!("Sequential:64k".parse::<State>().unwrap(), small);
+        for wrong in ["", "trimmed", "sequential:", "sequential:0", "sequential:1T", "random:4K"] {
+            let error = wrong.parse::<State>().unwrap_err().to_string();
+            assert!(error.contains("sequential:64K"), "{error}");
+        }
+        assert_eq!(ios(small, 1).len(), 128);
+    }
+
+    /// Keeps what it is asked for; asks to stop at once after some IOs.
+    struct Noted<'a>(Vec<Io>, Option<(usize, &'a Stop)>);
+
+    impl Device for Noted<'_> {
+        fn geometry(&self) -> Geometry {
+            GEOMETRY
+        }
+        fn run(
+            &mut self,
+            streams: Vec<Stream>,
+            _: &dyn Recorder,
+            limits: RunLimits<'_>,
+        ) -> Result<RunEnd, DeviceError> {
+            let mut end = RunEnd::default();
+            for io in streams.into_iter().flatten() {
+                if self.1.is_some_and(|(after, _)| self.0.len() >= after) {
+                    limits.stop.ask();
+                    end.interrupted = true;
+                    break;
+                }
+                self.0.push(io);
+                end.ios += 1;
+            }
+            Ok(end)
+        }
+        fn idle(&mut self, _: Nanos, _: &Stop) {}
+        fn now(&self) -> Nanos {
+            Nanos::ZERO
+        }
+        fn is_virtual(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn an_interrupted_enforcement_goes_on_with_the_io_that_was_not_done() {
+        for state in [State::Random, State::Complete, State::SEQUENTIAL, State::Trim] {
+            let stop = Stop::new();
+            let mut first = Noted(Vec::new(), Some((5, &stop)));
+            let advance = Arc::default();
+            let what = Enforcement { state, seed: 9, from_io: 0 };
+            assert!(enforce_from(what, &mut first, &stop, &advance).unwrap().interrupted);
+            // The sixth had begun.
+            assert_eq!(advance.ios.load(Ordering::Relaxed), 6);
+            let mut second = Noted(Vec::new(), None);
+            let advance = Arc::default();
+            let what = Enforcement { from_io: 5, ..what };
+            enforce_from(what, &mut second, &Stop::new(), &advance).unwrap();
+            assert_eq!([first.0, second.0].concat(), ios(state, 9), "{state}");
+            assert_eq!(advance.written.load(Ordering::Relaxed), 8 << 20, "{state}");
+        }
     }
 }

@@ -11,10 +11,13 @@
 //! | `micro.rs` | a chart for each micro-benchmark |
 //! | `traces.rs` | the papers' figures 3, 4 and 5: response times IO by IO |
 //! | `papers.rs` | figures 6, 7, 8 and Table 3 |
+//! | `jobs.rs` | the figures of paper 004 from a job's runs, and Table 3.1 |
 //! | `layout.rs`, `svg.rs`, `png.rs` | drawing |
 //!
-//! Sources: papers 000/001, figures 3 to 8 and Table 3.
+//! Sources: papers 000/001, figures 3 to 8 and Table 3; paper 004, section 3.3 and
+//! appendix C.
 
+mod jobs;
 pub(crate) mod layout;
 mod micro;
 mod papers;
@@ -25,6 +28,7 @@ mod traces;
 use crate::compare::Subject;
 use crate::error::{StoreError, path_error};
 use crate::files::write_whole;
+use crate::job_report::{self, JobReport};
 use std::path::{Path, PathBuf};
 
 pub(crate) use micro::{place, time_axis, value_axis};
@@ -170,12 +174,15 @@ pub struct Written {
 }
 
 /// All figures of one subject: a chart for each of its micro-benchmarks, and
-/// those of the papers' figures 3 to 7 that it was measured for; and what is
-/// left out, as sentences.
+/// those of the papers' figures 3 to 7 that it was measured for, or those of
+/// paper 004 where it is a job; and what is left out, as sentences.
 ///
 /// # Errors
 /// [`StoreError`] where a record file cannot be read.
-pub fn of_subject(subject: &Subject) -> Result<(Vec<Figure>, Vec<String>), StoreError> {
+fn of_subject(subject: &Subject, job: Option<&JobReport>) -> Result<(Vec<Figure>, Vec<String>), StoreError> {
+    if let Some(job) = job {
+        return Ok(jobs::figures(subject, job));
+    }
     let mut figures = micro::figures(subject);
     let mut left_out = Vec::new();
     traces::figures(subject, &mut figures, &mut left_out)?;
@@ -192,23 +199,45 @@ pub fn of_subject(subject: &Subject) -> Result<(Vec<Figure>, Vec<String>), Store
 pub fn write(subjects: &[Subject], dir: &Path) -> Result<Written, StoreError> {
     let mut done = Written::default();
     let folders = folders(subjects, dir);
+    let mut jobs = Vec::new();
     for (subject, folder) in subjects.iter().zip(&folders) {
         std::fs::create_dir_all(folder).map_err(path_error("cannot create the folder", folder))?;
-        let (figures, left_out) = of_subject(subject)?;
+        let job = job_report::of_store(&subject.contents)?;
+        let (figures, left_out) = of_subject(subject, job.as_ref())?;
+        jobs.extend(job.map(|job| (subject, job)));
         let said = left_out
             .into_iter()
             .map(|why| if subjects.len() > 1 { format!("{}: {why}", subject.name) } else { why });
         done.left_out.extend(said);
         write_all(&figures, folder, &mut done)?;
     }
+    of_all(subjects, &jobs, dir, &mut done)?;
+    Ok(done)
+}
+
+/// Figure 8 and Table 3 of the benchmarks, Table 3.1 of the jobs.
+fn of_all(
+    subjects: &[Subject],
+    jobs: &[(&Subject, JobReport)],
+    dir: &Path,
+    done: &mut Written,
+) -> Result<(), StoreError> {
+    if !jobs.is_empty() {
+        for (ending, text) in jobs::table31(jobs) {
+            keep(&dir.join(format!("table3.1.{ending}")), text.as_bytes(), done)?;
+        }
+    }
+    if jobs.len() == subjects.len() {
+        return Ok(());
+    }
     match papers::locality(subjects) {
-        Ok(figure) => write_all(&[figure], dir, &mut done)?,
+        Ok(figure) => write_all(&[figure], dir, done)?,
         Err(why) => done.left_out.push(why),
     }
     for (ending, text) in papers::table3(subjects) {
-        keep(&dir.join(format!("table3.{ending}")), text.as_bytes(), &mut done)?;
+        keep(&dir.join(format!("table3.{ending}")), text.as_bytes(), done)?;
     }
-    Ok(done)
+    Ok(())
 }
 
 /// A folder for each subject: `dir` itself for a single one.

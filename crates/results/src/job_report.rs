@@ -25,6 +25,7 @@ use crate::model::focal::{MergeReport, merge_report};
 use crate::records::read_records;
 use serde::Serialize;
 use uflip_device::{Bytes, IoRecord, Nanos};
+use uflip_measure::Plan;
 use uflip_measure::job::{Amount, Job, JobPlan, JobRun, Role};
 
 pub use series::{SPIKE_GAP, Spikes, batches, recovery_s, spikes, windows};
@@ -178,6 +179,8 @@ pub struct Drift {
     pub baseline: String,
     /// IOSize.
     pub block_bytes: Bytes,
+    /// IOShift.
+    pub shift_bytes: Bytes,
     /// Whole-device writes before the first and the last round measured.
     pub passes: (u64, u64),
     /// Speed in the last round over that in the first.
@@ -328,18 +331,21 @@ fn slope(points: &[(f64, f64)]) -> Option<f64> {
 fn drift(job: &Job, speeds: &[Speed]) -> Vec<Drift> {
     let passes = job.lines.iter().find_map(|l| l.endurance.as_ref()).map_or(0, |e| e.passes);
     let aged: Vec<&Speed> = speeds.iter().filter(|s| s.round.is_some()).collect();
-    let mut keys: Vec<(&str, Bytes)> = aged.iter().map(|s| (s.baseline.as_str(), s.block_bytes)).collect();
+    let key = |s: &Speed| (s.line.clone(), s.baseline.clone(), s.block_bytes, s.shift_bytes);
+    let mut keys: Vec<_> = aged.iter().map(|s| key(s)).collect();
     keys.sort_unstable();
     keys.dedup();
-    let one = |(baseline, block): (&str, Bytes)| {
-        let of = |s: &&&Speed| s.baseline == baseline && s.block_bytes == block;
+    let one = |of: (String, String, Bytes, Bytes)| {
         let age = |s: &Speed| u64::from(s.round.unwrap_or(0)).saturating_add(1).saturating_mul(passes);
-        let points: Vec<(f64, f64)> = aged.iter().filter(of).map(|s| (age(s) as f64, s.mb_per_s)).collect();
+        let points: Vec<(f64, f64)> =
+            aged.iter().filter(|s| key(s) == of).map(|s| (age(s) as f64, s.mb_per_s)).collect();
         let (first, last) = (points.first()?, points.last()?);
         let mean = points.iter().map(|p| p.1).sum::<f64>() / points.len() as f64;
+        let (_, baseline, block_bytes, shift_bytes) = of;
         Some(Drift {
-            baseline: baseline.to_string(),
-            block_bytes: block,
+            baseline,
+            block_bytes,
+            shift_bytes,
             passes: (first.0 as u64, last.0 as u64),
             last_over_first: last.1 / first.1,
             percent_per_1000_passes: slope(&points).map(|s| s / mean * 1e5),
@@ -390,6 +396,24 @@ pub fn report(contents: &StoreContents, job: &Job, planned: &JobPlan) -> Result<
     out.merge = merge_report(contents, job.logical_block)?;
     out.speeds = speeds;
     Ok(out)
+}
+
+/// The job that a store's runs are of, as its manifest has it, and its plan;
+/// None where they are of none, or of one that this version cannot read.
+pub fn job_of(contents: &StoreContents) -> Option<(Job, JobPlan)> {
+    let text = contents.manifest.options.get("job")?.as_str()?;
+    let plan: Plan = serde_json::from_value(contents.plan.clone()).ok()?;
+    let job = uflip_measure::job::parse(text).ok()?;
+    let planned = uflip_measure::job::expand(&job, &plan.target, plan.geometry, plan.seed).ok()?;
+    Some((job, planned))
+}
+
+/// [`report`] of a store; None where its runs are of no job.
+///
+/// # Errors
+/// As [`report`].
+pub fn of_store(contents: &StoreContents) -> Result<Option<JobReport>, StoreError> {
+    job_of(contents).map(|(job, planned)| report(contents, &job, &planned)).transpose()
 }
 
 /// Writes `job.json` into the store's folder.

@@ -20,7 +20,9 @@
 //! and writes, as the models want a block at which transfer, not the start,
 //! dominates.
 
+pub mod block;
 pub mod focal;
+pub mod kinds;
 pub mod merge;
 
 use crate::contents::{RunRow, StoreContents};
@@ -32,6 +34,7 @@ use uflip_device::{Bytes, Mode};
 use uflip_measure::run::Purpose;
 use uflip_measure::{Pattern, Timing};
 
+pub use block::{BlockSource, LogicalBlock};
 pub use merge::{MergeFit, Sample, fit_merge};
 
 /// Mean response time in ns by IOSize, of one pattern.
@@ -55,6 +58,9 @@ pub struct Curves {
 pub struct Models {
     /// The logical block that `merge` works with.
     pub logical_block_bytes: Option<u64>,
+    /// Where that comes from.
+    #[serde(default)]
+    pub logical_block_source: Option<BlockSource>,
     /// Writes: T = T_merge/(f R) + S/B.
     pub merge: Option<MergeFit>,
     /// Reads as a line: latency in ns and bytes a second.
@@ -124,7 +130,7 @@ pub fn curves(rows: &[RunRow]) -> Curves {
         let measured = row.spec.purpose != Purpose::Calibration;
         let plain = measured && basic.timing == Timing::Consecutive && basic.io_shift == Bytes(0);
         if let Some(mean) = row.stats.running.mean_ns.filter(|_| plain) {
-            let sum = sums.entry((basic.baseline().name(), basic.io_size.0)).or_default();
+            let sum = sums.entry((basic.name(), basic.io_size.0)).or_default();
             (sum.0, sum.1) = (sum.0 + mean, sum.1 + 1.0);
             runs.push(row.spec.id);
         }
@@ -151,9 +157,9 @@ fn nearest(a: &Curve, b: &Curve, wanted: u64) -> Option<u64> {
 
 /// The models of a device with these curves. Random writes beyond the logical
 /// block are left out of the merge model (R <= L).
-pub fn fit(curves: &Curves, logical_block: Option<Bytes>) -> Models {
+pub fn fit(curves: &Curves, logical_block: Option<LogicalBlock>) -> Models {
     let line = |curve: &Curve| {
-        let limit = logical_block.map_or(u64::MAX, |b| b.0);
+        let limit = logical_block.map_or(u64::MAX, |b| b.bytes.0);
         let samples: Vec<Sample> = curve
             .iter()
             .filter(|(size, _)| **size <= limit)
@@ -177,7 +183,8 @@ pub fn fit(curves: &Curves, logical_block: Option<Bytes>) -> Models {
         (per_byte(m.read_ns, m.read_block_bytes) * per_byte(m.write_ns, m.write_block_bytes)).sqrt()
     });
     Models {
-        logical_block_bytes: logical_block.map(|b| b.0),
+        logical_block_bytes: logical_block.map(|b| b.bytes.0),
+        logical_block_source: logical_block.map(|b| b.source),
         merge: line(&curves.rw),
         read_line: fit_merge(&curves.rr.iter().map(|(s, ns)| Sample::io(*s, *ns)).collect::<Vec<_>>()),
         em_flash_1,
@@ -189,13 +196,15 @@ pub fn fit(curves: &Curves, logical_block: Option<Bytes>) -> Models {
 }
 
 /// The models of a store's runs: [`fit`], with the merge model from runs with
-/// flushes where there are such.
+/// flushes where there are such, and the logical block that is given or else
+/// found ([`block::find`]).
 ///
 /// # Errors
 /// [`StoreError`] where records cannot be read.
-pub fn fit_store(contents: &StoreContents, logical_block: Option<Bytes>) -> Result<Models, StoreError> {
-    let mut models = fit(&curves(&contents.runs), logical_block);
-    if let Some(fit) = focal::merge_report(contents, logical_block)?.and_then(|report| report.fit) {
+pub fn fit_store(contents: &StoreContents, given: Option<Bytes>) -> Result<Models, StoreError> {
+    let block = block::find(&contents.dir, given)?;
+    let mut models = fit(&curves(&contents.runs), Some(block));
+    if let Some(fit) = focal::merge_report(contents, given)?.and_then(|report| report.fit) {
         (models.merge, models.merge_by_syncs) = (Some(fit), true);
     }
     Ok(models)
@@ -256,11 +265,15 @@ pub fn predict(models: &Models, trace: &[TraceIo]) -> Vec<Prediction> {
     all.into_iter().map(one).collect()
 }
 
-/// The sum of the trace's response times; `None` where one is missing.
+/// The sum of the trace's response times, flushes included where the trace has
+/// theirs, as they are part of what a sync costs; `None` where that of a read or
+/// write is missing.
 pub fn measured_ns(trace: &[TraceIo]) -> Option<f64> {
+    let ns = |io: &TraceIo| io.response.map(|r| r.0 as f64);
     let moving = trace.iter().filter(|io| matches!(io.mode, Mode::Read | Mode::Write));
-    let sum: Option<f64> = moving.map(|io| io.response.map(|r| r.0 as f64)).sum();
-    sum.filter(|ns| *ns > 0.0)
+    let sum: Option<f64> = moving.map(ns).sum();
+    let flushes: f64 = trace.iter().filter(|io| io.mode == Mode::Flush).filter_map(ns).sum();
+    sum.map(|ns| ns + flushes).filter(|ns| *ns > 0.0)
 }
 
 #[cfg(test)]

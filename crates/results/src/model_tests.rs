@@ -45,7 +45,8 @@ fn a_trace_costs_what_its_parts_cost() {
     let sizes = (9..21).map(|e| 1u64 << e);
     let line = |a: f64, b: f64| sizes.clone().map(|s| (s, a + b * s as f64)).collect::<Curve>();
     let curves = Curves { rr: line(1e5, 10.0), sw: line(1e4, 20.0), rw: line(1e6, 20.0), runs: Vec::new() };
-    let models = fit(&curves, Some(Bytes(1 << 20)));
+    let block = LogicalBlock { bytes: Bytes(1 << 20), source: BlockSource::Given };
+    let models = fit(&curves, Some(block));
     let merge = models.merge.as_ref().unwrap();
     assert!((merge.t_merge_ns - 1e6).abs() < 1.0 && (merge.ns_per_byte - 20.0).abs() < 1e-6);
     let one = models.em_flash_1.unwrap();

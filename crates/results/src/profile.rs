@@ -12,6 +12,7 @@
 //! paper 003, section 4 (newer devices reverse the rules). Units are in the
 //! names; what was not measured, or has no effect, is `None`.
 
+mod between;
 mod calibrated;
 pub mod card;
 mod class;
@@ -35,6 +36,7 @@ use crate::records::read_records;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+pub use between::BetweenRuns;
 pub use class::{Class, DeviceClass, FailedAssumption, Indicator};
 pub use curves::{CurveLevels, PointLevel};
 pub use effects::{Effect, EffectPoint};
@@ -98,6 +100,10 @@ pub struct Profile {
     /// Cost models fitted to these runs; see `docs/models.md`.
     #[serde(default)]
     pub cost_models: crate::model::Models,
+    /// What changes between equal runs, as a share of the mean; in the intervals
+    /// of what was measured once.
+    #[serde(default)]
+    pub between_runs: BetweenRuns,
     /// What each point of each curve costs, with intervals; none in profiles of
     /// before this field.
     #[serde(default)]
@@ -165,7 +171,8 @@ fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
         granularity: figures::granularity(facts),
         parallelism: effects::parallelism(facts),
         mix: effects::mix(facts),
-        cost_models: crate::model::fit(&crate::model::curves(&contents.runs), None),
+        between_runs: facts.between,
+        cost_models: cost_models(contents),
         curves: curves::curves(facts),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
@@ -179,6 +186,14 @@ fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
     profile.device_class = class::classify(&profile, facts);
     profile.soundness = soundness::findings(&profile, facts, contents, calibration.as_ref());
     profile
+}
+
+/// The cost models, with the logical block where one was measured in the folder.
+fn cost_models(contents: &StoreContents) -> crate::model::Models {
+    use crate::model::block::{self, BlockSource, LogicalBlock};
+    let measured = block::measured(&contents.dir).ok().flatten();
+    let block = measured.map(|bytes| LogicalBlock { bytes, source: BlockSource::Measured });
+    crate::model::fit(&crate::model::curves(&contents.runs), block)
 }
 
 /// Where the profile of the store in `dir` is.

@@ -34,7 +34,62 @@ fn every_form_says_the_same() {
         assert_eq!(responses, [Some(Nanos::from_micros(200)), Some(Nanos::from_micros(50))], "{text}");
     }
     let timed = "fio version 3 iolog\n0 /d add\n5 /d write 0 512\n7 /d read 512 512\n";
-    assert_eq!(parse(timed).unwrap()[1].at, Nanos::from_millis(2));
+    assert_eq!(parse(timed).unwrap()[1].at, Nanos::from_micros(2));
+}
+
+/// Taken on Linux from a loop device that fio wrote to: 8 KiB writes, fdatasync
+/// after four of them, then reads.
+#[test]
+fn real_text_of_the_kernel_and_of_blkparse_is_read() {
+    let offsets = [7904u64, 97024, 110_512, 61600].map(|sector| sector * 512);
+    for text in [include_str!("../fuzz-corpus/blkparse-2"), include_str!("../fuzz-corpus/blk-classic-1")] {
+        let trace = parse(text).unwrap();
+        let first: Vec<u64> = trace[..4].iter().map(|io| io.offset).collect();
+        assert_eq!(first, offsets);
+        assert!(trace[..4].iter().all(|io| (io.size, io.mode) == (8192, Mode::Write)));
+        let flush = trace[4];
+        assert!(flush.mode == Mode::Flush && flush.response.unwrap() > Nanos::ZERO, "{flush:?}");
+        assert!(trace[..5].iter().all(|io| io.response.is_some()));
+    }
+    let text = include_str!("../fuzz-corpus/blkparse-2");
+    let (first, last) = (parse(text).unwrap()[0], *parse(text).unwrap().last().unwrap());
+    assert_eq!(first.response, Some(Nanos(116_072 - 25838)));
+    assert_eq!((last.offset, last.size, last.mode), (7904 * 512, 4096, Mode::Read));
+}
+
+/// Flushes complete at sector 2^64 - 1; a request that the driver sent back was
+/// issued twice.
+#[test]
+fn real_trace_events_are_read() {
+    let text = include_str!("../fuzz-corpus/events-2");
+    let trace = parse_device(text, Some("7,0")).unwrap();
+    let modes: Vec<Mode> = trace.iter().map(|io| io.mode).collect();
+    let (w, f, t) = (Mode::Write, Mode::Flush, Mode::Trim);
+    assert_eq!(modes, [w, w, w, w, f, w, w, w, w, t, t, w, f]);
+    assert_eq!(trace[4].response, Some(Nanos::from_micros(10)));
+    assert_eq!(syncs(&trace).iter().map(Vec::len).collect::<Vec<_>>(), [4, 5]);
+    let disk = parse_device(text, Some("254,0")).unwrap();
+    assert_eq!(disk.len(), 2, "{disk:?}");
+    assert_eq!((disk[1].size, disk[1].response), (405_504, Some(Nanos::from_micros(1103))));
+    let issued: String = text.lines().filter(|l| l.contains("issue")).map(|l| format!("{l}\n")).collect();
+    assert_eq!(parse_device(&issued, Some("254,0")).unwrap().len(), 3, "nothing says that it came back");
+}
+
+/// fio 3.33: ten IOs a second; four jobs in one log.
+#[test]
+fn real_iologs_have_times_in_us_and_a_header_for_each_job() {
+    let trace = parse(include_str!("../fuzz-corpus/iolog-5")).unwrap();
+    assert_eq!(trace.len(), 6);
+    let steps: Vec<u64> = trace.windows(2).map(|w| (w[1].at.0 - w[0].at.0) / 1_000_000).collect();
+    assert!(steps.iter().all(|ms| (99..=101).contains(ms)), "{steps:?}");
+    let two = "fio version 2 iolog\na write 0 512\nb write 0 512\nb write 512 512\n";
+    assert_eq!(parse(two).unwrap_err().line, 3, "two files are two spaces of addresses");
+    assert_eq!(parse_device(two, Some("b")).unwrap().len(), 2);
+    let trace = parse(include_str!("../fuzz-corpus/iolog-4")).unwrap();
+    assert_eq!(trace.len(), 20);
+    assert!(trace.windows(2).all(|w| w[0].at <= w[1].at));
+    let c = character(&trace, Bytes(1 << 20));
+    assert_eq!((c.sequential_streams, c.logical_blocks), (4, 4));
 }
 
 #[test]
@@ -76,6 +131,9 @@ fn lines() -> impl Strategy<Value = String> {
         BLKPARSE,
         EVENTS,
         IOLOG,
+        include_str!("../fuzz-corpus/blk-classic-1"),
+        include_str!("../fuzz-corpus/events-2"),
+        ": block_rq_complete: 8,0 FF () 18446744073709551615 + 0 x\n",
         "fio version 3 iolog\n",
         "8,0 3 2 0.1 6 D W 8 + 8 [x]\n",
         " ",

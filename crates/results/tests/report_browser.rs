@@ -325,9 +325,18 @@ fn pause_test(dir: &Path) {
     let recovery = json!({"run": 1, "block_bytes": 32_768, "burst": "rw(bs=2K)", "window_s": 4.0,
         "windows_mb_per_s": [1.0, 2.0, 3.0], "median_mb_per_s": 2.0, "steady_mb_per_s": 4.0,
         "median_over_steady": 0.5, "recovery_s": 4.0, "recovery_to_steady_s": null});
+    let after_own = |run: u32, bytes: u64, size: &str| {
+        json!({"run": run, "block_bytes": bytes, "burst": format!("rw(bs={size},time=5s)"), "window_s": 4.0,
+            "windows_mb_per_s": [1.0], "median_mb_per_s": 2.0, "steady_mb_per_s": 4.0, "median_over_steady": 0.5,
+            "recovery_s": 0.0, "recovery_to_steady_s": null})
+    };
+    let aged = |shift: u64| {
+        json!({"baseline": "RW", "block_bytes": 16_384, "shift_bytes": shift, "passes": [50, 100],
+            "last_over_first": 0.5, "percent_per_1000_passes": null, "points": [[50, 4.0], [100, 2.0]]})
+    };
     let job = json!({"speeds": speeds, "table31_mb_per_s": [1.5, null, 2.5, 0.03, 20.0, 21.0, 9.0, 8.0], "misaligned": [],
-        "recovery": [recovery], "spikes": [{"run": 1, "line": HOSTILE, "count": 3, "first_io": 3000, "period_ios": 2000,
-        "height_ns": 5_000_000, "between_ns": null}], "drift": []});
+        "recovery": [recovery, after_own(0, 512, "512B"), after_own(2, 4096, "4K")], "spikes": [{"run": 1, "line": HOSTILE, "count": 3, "first_io": 3000, "period_ios": 2000,
+        "height_ns": 5_000_000, "between_ns": null}], "drift": [aged(0), aged(2048)]});
     std::fs::write(dir.join("job.json"), job.to_string()).unwrap();
 }
 
@@ -361,7 +370,13 @@ fn pause_tests_and_jobs_are_shown() {
     assert!(rows.iter().any(|r| r == "2 MB20.021.09.008.00"), "{rows:?}");
     assert!(rows.iter().any(|r| r.starts_with(HOSTILE) && r.contains("3,0002,000 IOs5.00 ms")), "{rows:?}");
     let titles = texts(&mut browser, "#job h3");
-    for wanted in ["figure 3.1", "figures C.3, C.4", "figures 3.3, C.1, C.2", "figure 3.2"] {
+    // Bursts of the experiment's own size are one curve, not one for each size.
+    let curves = texts(&mut browser, "#job .legend li");
+    let after = |burst: &str| curves.iter().filter(|c| c.contains(burst)).count();
+    assert_eq!((after("bs=same,time=5s"), after("bs=4K")), (2, 0), "{curves:?}");
+    assert!(rows.iter().any(|r| r == "16 KiB shifted by 2 KiB× 0.500–"), "{rows:?}");
+    for wanted in ["figure 3.1", "figures C.3, C.4", "figures 3.3, C.1, C.2", "figure 3.2", "RW; figure 3.4b"]
+    {
         assert!(titles.iter().any(|t| t.contains(wanted)), "no {wanted} in {titles:?}");
     }
     assert_eq!(browser.eval("typeof window.hacked"), json!("undefined"));
@@ -371,7 +386,10 @@ fn pause_tests_and_jobs_are_shown() {
 /// Ten million IOs with one spike.
 #[test]
 fn one_spike_in_ten_million_ios_is_seen_and_reached() {
-    let Some(mut browser) = Browser::start(1280, 1000) else { return };
+    let Some(mut browser) = Browser::start(1280, 1000) else {
+        eprintln!("skipped: no chromium to open the report in");
+        return;
+    };
     let dir = tempfile::tempdir().unwrap();
     let n = 9_999_999;
     let mut store = store(dir.path());

@@ -15,7 +15,7 @@ use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
     Blocks, Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder, RunEnd,
-    RunLimits, Stop, Stream,
+    RunLimits, Snapshot, Stop, Stream,
 };
 
 /// The longest run that records can tell the times of: 52 days.
@@ -42,6 +42,9 @@ pub struct SimDevice {
     meter: Meter,
     content: Content,
     last_arrival_ns: u64,
+    snapshot: Option<Box<SimDevice>>,
+    /// Time that was lived through before the last return to a snapshot.
+    past_ns: u64,
 }
 
 /// What may be asked of a device served in wall-clock time, with its data.
@@ -101,6 +104,8 @@ impl SimDevice {
             meter: Meter::new(&d.energy),
             content: Content::default(),
             last_arrival_ns: 0,
+            snapshot: None,
+            past_ns: 0,
         })
     }
 
@@ -423,10 +428,25 @@ impl Device for SimDevice {
     }
 
     fn now(&self) -> Nanos {
-        Nanos(self.clock_ns)
+        Nanos(self.past_ns + self.clock_ns)
     }
 
     fn is_virtual(&self) -> bool {
+        true
+    }
+
+    /// All of it but the clock comes back: contents, counters and noise, too.
+    fn snapshot(&mut self, ask: Snapshot) -> bool {
+        match (ask, self.snapshot.take()) {
+            (Snapshot::Take, _) => self.snapshot = Some(Box::new(self.clone())),
+            (Snapshot::Return, None) => return false,
+            (Snapshot::Return, Some(kept)) => {
+                let now = self.past_ns + self.clock_ns;
+                *self = (*kept).clone();
+                self.past_ns = now - self.clock_ns;
+                self.snapshot = Some(kept);
+            }
+        }
         true
     }
 }

@@ -123,3 +123,40 @@ fn a_snapshot_of_an_enforced_state_goes_on_as_the_device_would() {
         assert!(work(&mut other, 7) != first, "{name}: other IOs, same records");
     }
 }
+
+/// After a return to a snapshot the same IOs give the same records, and the
+/// clock has gone on.
+#[test]
+fn a_snapshot_is_the_device_as_it_was() {
+    use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Snapshot, Stop, Stream};
+    let description = uflip_sim::catalogue::get("mtron").expect("in the catalogue");
+    let mut device = uflip_sim::SimDevice::new(&description, 1).expect("valid");
+    let stop = Stop::new();
+    let writes = |device: &mut uflip_sim::SimDevice, seed: u64| {
+        let mut rng = uflip_device::rng::Rng::new(seed);
+        let io = move |_| Io {
+            wait: Nanos::ZERO,
+            offset: Bytes(rng.below(1 << 15) << 15),
+            size: 32 << 10,
+            mode: Mode::Write,
+            pattern: 0,
+        };
+        let stream: Stream = Box::new((0..2_000).map(io));
+        let keep = KeepAll::new(4096);
+        device.run(vec![stream], &keep, RunLimits { time: None, stop: &stop }).expect("no error");
+        keep.records()
+    };
+    assert!(!device.snapshot(Snapshot::Return), "there is none yet");
+    writes(&mut device, 1);
+    assert!(device.snapshot(Snapshot::Take));
+    let first = writes(&mut device, 2);
+    let other = writes(&mut device, 2);
+    assert_ne!(first, other, "the device has a memory");
+    let before = device.now();
+    for _ in 0..2 {
+        assert!(device.snapshot(Snapshot::Return));
+        assert!(device.now() >= before);
+        assert_eq!(writes(&mut device, 2), first);
+    }
+    assert!(device.now() > before);
+}

@@ -6,7 +6,8 @@ pub mod extra;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use uflip_device::{Buffering, Bytes, Data, Engine, EngineOptions, Nanos};
+use uflip_device::{Buffering, Bytes, Data, Discard, Engine, EngineOptions, Nanos};
+use uflip_measure::State;
 
 /// Tells how a storage device really behaves: which IO patterns it likes, which
 /// it punishes, and what to do about it.
@@ -137,10 +138,13 @@ pub struct PlanOptionArgs {
     /// granularity=4K,64K,1M (may be given several times)
     #[arg(long, value_name = "NAME=V,V")]
     pub values: Vec<String>,
-    /// The state the device is brought into first [default: as it is; complete
-    /// for full and on a simulated device, random there by the fixed method]
-    #[arg(long, value_enum)]
-    pub state: Option<StateArg>,
+    /// The state the device is brought into first: none (as it is), random (IOs
+    /// of random size all over it), complete (so that every sector is written
+    /// once), sequential or sequential:SIZE (in order, IOs of 1M or SIZE), trim
+    /// (everything trimmed, then random) [default: none; complete for full and
+    /// on a simulated device, random there by the fixed method]
+    #[arg(long, value_name = "STATE")]
+    pub state: Option<State>,
     /// IOSize of everything but granularity
     #[arg(long, value_name = "SIZE", default_value = "32K")]
     pub io_size: Bytes,
@@ -178,30 +182,6 @@ pub enum MethodArg {
     Fixed,
 }
 
-/// `--state`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StateArg {
-    /// Random IOs of random size over the whole device
-    Random,
-    /// As random, but every sector is written once
-    Complete,
-    /// The whole device in order
-    Sequential,
-    /// As it is
-    None,
-}
-
-impl From<StateArg> for uflip_measure::State {
-    fn from(state: StateArg) -> uflip_measure::State {
-        match state {
-            StateArg::Random => uflip_measure::State::Random,
-            StateArg::Complete => uflip_measure::State::Complete,
-            StateArg::Sequential => uflip_measure::State::Sequential,
-            StateArg::None => uflip_measure::State::None,
-        }
-    }
-}
-
 /// How the device is driven.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "How the device is driven")]
@@ -224,6 +204,9 @@ pub struct EngineArgs {
     /// writes)
     #[arg(long, value_name = "WHAT", default_value = "random")]
     pub data: Data,
+    /// How trims are done
+    #[arg(long, value_enum, default_value_t = DiscardArg::Plain)]
+    pub discard: DiscardArg,
 }
 
 /// `--engine`
@@ -247,6 +230,15 @@ pub enum BufferingArg {
     Buffered,
 }
 
+/// `--discard`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiscardArg {
+    /// The device may forget what is trimmed
+    Plain,
+    /// It must, copies included
+    Secure,
+}
+
 impl EngineArgs {
     /// The options these arguments stand for.
     ///
@@ -268,7 +260,11 @@ impl EngineArgs {
             BufferingArg::Dsync => Buffering::DirectSync,
             BufferingArg::Buffered => Buffering::Buffered,
         };
-        Ok(EngineOptions { engine, buffering, data: self.data, seed })
+        let discard = match self.discard {
+            DiscardArg::Plain => Discard::Plain,
+            DiscardArg::Secure => Discard::Secure,
+        };
+        Ok(EngineOptions { engine, buffering, data: self.data, seed, discard })
     }
 }
 
@@ -530,9 +526,10 @@ pub struct AttachArgs {
     /// A name of the catalogue or a FILE.toml
     #[arg(value_name = "NAME|FILE.toml")]
     pub device: String,
-    /// The state it is brought into first, in virtual time: no data is kept of it
-    #[arg(long, value_enum, default_value_t = StateArg::None)]
-    pub state: StateArg,
+    /// The state it is brought into first, in virtual time: none, random,
+    /// complete, sequential, sequential:SIZE or trim; no data is kept of it
+    #[arg(long, value_name = "STATE", default_value_t = State::None)]
+    pub state: State,
     /// The seed of the state and of the device's own choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -30,7 +30,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use uflip_device::{Bytes, process};
-use uflip_measure::State;
 use uflip_sim::{Description, SimDevice};
 
 /// Threads that take requests.
@@ -107,8 +106,7 @@ fn half_of_memory() -> Bytes {
 /// The device in the state that was asked for.
 fn prepared(description: &Description, args: &AttachArgs) -> anyhow::Result<SimDevice> {
     let mut device = SimDevice::new(description, args.seed).map_err(usage)?;
-    let state = State::from(args.state);
-    let end = uflip_measure::state::enforce(state, args.seed, &mut device, &STOP)?;
+    let end = uflip_measure::state::enforce(args.state, args.seed, &mut device, &STOP)?;
     if end.interrupted || STOP.after_this_run() {
         bail!("interrupted; nothing is attached");
     }

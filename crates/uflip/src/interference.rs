@@ -3,12 +3,14 @@
 //! a disturbance is `uflip_measure::auto::interference`'s to say.
 //!
 //! Source: Linux, `Documentation/admin-guide/iostats.rst`,
-//! `Documentation/accounting/psi.rst`.
+//! `Documentation/accounting/psi.rst`, `proc(5)`.
 
 use std::cell::{Cell, RefCell};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use uflip_device::{Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Stop, Stream};
+use uflip_device::{
+    Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
+};
 use uflip_measure::auto::interference::{Disturbed, Sample, compare};
 
 /// What to watch, and what was seen.
@@ -56,6 +58,40 @@ fn stall(text: &str) -> Option<Nanos> {
     total.parse().ok().map(Nanos::from_micros)
 }
 
+/// The processor that a process ran on last, from its `/proc/PID/stat`: the
+/// 39th field; the second, a name, may hold blanks and brackets.
+fn processor(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
+}
+
+/// The clock frequency of a processor in MHz, from `/proc/cpuinfo`.
+fn mhz_of(cpuinfo: &str, processor: u32) -> Option<f64> {
+    let value = |line: &str| Some(line.split_once(':')?.1.trim().parse::<f64>().ok()).flatten();
+    let mut lines = cpuinfo
+        .lines()
+        .skip_while(|line| !(line.starts_with("processor") && value(line) == Some(f64::from(processor))));
+    lines.find(|line| line.starts_with("cpu MHz")).and_then(value)
+}
+
+/// The clock frequency of the processor that this thread is on, in MHz.
+fn frequency() -> Option<f64> {
+    let here = processor(&std::fs::read_to_string("/proc/thread-self/stat").ok()?)?;
+    let path = format!("/sys/devices/system/cpu/cpu{here}/cpufreq/scaling_cur_freq");
+    match std::fs::read_to_string(path) {
+        Ok(khz) => khz.trim().parse::<f64>().ok().map(|khz| khz / 1e3),
+        Err(_) => mhz_of(&std::fs::read_to_string("/proc/cpuinfo").ok()?, here),
+    }
+}
+
+/// Times that any processor was throttled for its heat.
+fn throttles() -> Option<u64> {
+    let counts = std::fs::read_dir("/sys/devices/system/cpu").ok()?.filter_map(|entry| {
+        let path = entry.ok()?.path().join("thermal_throttle/core_throttle_count");
+        std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
+    });
+    counts.reduce(u64::saturating_add)
+}
+
 impl Watch {
     /// Watches the device beneath `target`; nothing where it is simulated.
     /// `before` was seen earlier.
@@ -84,6 +120,8 @@ impl Watch {
             cpu_stall: read("/proc/pressure/cpu").as_deref().and_then(stall),
             io_stall: read("/proc/pressure/io").as_deref().and_then(stall),
             load: read("/proc/loadavg").and_then(|t| t.split(' ').next()?.parse().ok()),
+            cpu_mhz: frequency(),
+            throttles: throttles(),
         })
     }
 
@@ -129,6 +167,10 @@ impl Device for Watched<'_> {
     fn is_virtual(&self) -> bool {
         self.device.is_virtual()
     }
+
+    fn snapshot(&mut self, ask: Snapshot) -> bool {
+        self.device.snapshot(ask)
+    }
 }
 
 #[cfg(test)]
@@ -145,6 +187,18 @@ mod tests {
         let pressure = "some avg10=0.00 avg60=0.10 avg300=0.00 total=12345\nfull avg10=0.00 total=7\n";
         assert_eq!(stall(pressure), Some(Nanos::from_micros(12345)));
         assert_eq!(stall(""), None);
+    }
+
+    #[test]
+    fn the_processors_pace_is_read_as_the_kernel_tells_it() {
+        let stat =
+            format!("17 (a name) b) R {} 5 0", (4..=38).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
+        assert_eq!(processor(&stat), Some(5));
+        assert_eq!(processor("17 (short) R 1 2"), None);
+        let info = "processor\t: 0\ncpu MHz\t\t: 800.0\n\nprocessor\t: 1\ncpu MHz\t\t: 2596.138\n";
+        assert_eq!((mhz_of(info, 1), mhz_of(info, 0), mhz_of(info, 2)), (Some(2596.138), Some(800.0), None));
+        let own = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        assert!(processor(&own).is_some(), "{own}");
     }
 
     #[test]

@@ -178,14 +178,18 @@ pub fn measure(
     Ok(Measured { calibration, plan, memory, profile })
 }
 
-/// What the automatic method finds on `device`, up to its plan.
+/// The parameters that the automatic method finds on `device`.
 ///
 /// # Errors
 /// What the device or the method says.
-pub fn calibrate(options: &AutoOptions, device: &mut dyn Device, stop: &Stop) -> anyhow::Result<Calibration> {
+pub fn parameters(
+    options: &AutoOptions,
+    device: &mut dyn Device,
+    stop: &Stop,
+) -> anyhow::Result<Calibration> {
     let plan = auto::first_plan(options);
     let mut lab = Lab { device, stop, plan, memory: Memory::default(), before_main: &mut || {} };
-    Ok(auto::measure(options, Extent::Calibration, &mut lab)?)
+    Ok(auto::measure(options, Extent::Parameters, &mut lab)?)
 }
 
 /// The profile of runs in memory.

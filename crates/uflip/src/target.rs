@@ -44,6 +44,8 @@ pub struct Place {
     pub to_be_made: bool,
     /// It is simulated: time costs nothing.
     pub virtual_time: bool,
+    /// Why it has no use for trims, where it has none.
+    pub no_trims: Option<&'static str>,
     examination: Option<Examination>,
 }
 
@@ -111,12 +113,14 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
             rotational: Some(false),
             to_be_made: false,
             virtual_time: false,
+            no_trims: None,
             examination: None,
         });
     }
     if let Some(what) = name.strip_prefix("sim:") {
         let description = simulated(what)?;
         let geometry = SimDevice::new(&description, 0).map_err(usage)?.geometry();
+        let no_trims = description.disk.is_some().then_some("a disk has nothing to trim");
         return Ok(Place {
             geometry,
             facts: json!({ "path": name, "kind": "sim", "description": description }),
@@ -124,6 +128,7 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
             rotational: None,
             to_be_made: false,
             virtual_time: true,
+            no_trims,
             examination: None,
         });
     }
@@ -143,11 +148,29 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
         rotational: facts.rotational.or_else(|| beneath.and_then(|f| f.rotational)),
         to_be_made,
         virtual_time: false,
+        no_trims: match facts.discard_granularity_bytes {
+            _ if examination.kind() != TargetKind::Block => {
+                Some("a trimmed file has holes: what follows measures the file system")
+            }
+            Some(Bytes(0)) => Some("the device says that it cannot be trimmed"),
+            _ => None,
+        },
         examination: Some(examination),
     })
 }
 
 impl Place {
+    /// Whether it can be brought to the trimmed state.
+    ///
+    /// # Errors
+    /// Why not, and what to type instead.
+    pub fn may_be_trimmed(&self) -> anyhow::Result<()> {
+        match self.no_trims {
+            Some(why) => Err(usage(format!("--state trim: {why}; type --state random or complete"))),
+            None => Ok(()),
+        }
+    }
+
     /// Whether writing to it is allowed, asked before anything is made.
     ///
     /// # Errors
@@ -263,7 +286,7 @@ pub fn written_range(plan: &Plan) -> Range<u64> {
 
 /// The same of one pattern: its resolved target spaces.
 pub fn pattern_range(pattern: &Pattern) -> Range<u64> {
-    let spaces = pattern.basics().into_iter().filter(|b| b.mode == Mode::Write).map(|b| {
+    let spaces = pattern.basics().into_iter().filter(|b| b.mode != Mode::Read).map(|b| {
         let start = b.target_offset.0;
         start..start + b.target_size.unwrap_or_default().0
     });

@@ -103,7 +103,7 @@ pub struct PauseFound {
 /// One pause test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PauseTest {
-    /// The batch: `RW`, `16 x SW`.
+    /// The batch: `RW`, `16 x SW`, `RT` (trims).
     pub batch: String,
     /// Reads before it, each after a rest, until they take no less time; the
     /// last one is what the reads after are compared with.

@@ -10,9 +10,22 @@
 //! shortened. Source: paper 001, section 4.2 (IOCount determines the time an
 //! experiment takes); the budget is this tool's own.
 
+use crate::pattern::Baseline;
 use crate::plan::spaces::Spaces;
 use crate::plan::{ALL_VALUES, BaselineMeans, Plan, PlanError, PlanOptions, Step, extend};
 use uflip_device::Nanos;
+
+/// IOs of the plan's own baseline runs under a budget, at most.
+const BASELINE_IOS: f64 = 4_096.0;
+/// The share of the time left that one of them may take.
+const BASELINE_SHARE: f64 = 0.01;
+
+/// IOs of the plan's own baseline runs in the time left: they are what everything
+/// else is compared with, and on a fast device cheap to know well.
+pub(super) fn baseline_ios(left: Nanos, mean_ms: &BaselineMeans) -> u64 {
+    let slowest = Baseline::ALL.into_iter().map(|b| mean_ms.of(b)).fold(0.0, f64::max);
+    (BASELINE_SHARE * left.as_millis_f64() / slowest.max(1e-6)).min(BASELINE_IOS) as u64
+}
 
 /// A plan that fits, or the shortest there is.
 pub(super) struct Fitted {
@@ -60,4 +73,20 @@ pub(super) fn fit(
     }
     // There is at least one candidate: all values and repeats.
     last.ok_or(PlanError::Repeats)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn baselines_are_longer_where_that_takes_no_time() {
+        let of = |slowest_ms| BaselineMeans { sr: 0.1, rr: 0.1, sw: 0.1, rw: slowest_ms };
+        let left = Nanos::from_secs(80);
+        assert_eq!(baseline_ios(left, &of(0.1)), 4_096);
+        assert_eq!(baseline_ios(left, &of(1.0)), 800);
+        // Less than the run's IOCount: that holds then.
+        assert_eq!(baseline_ios(left, &of(30.0)), 26);
+        assert_eq!(baseline_ios(Nanos::ZERO, &of(0.0)), 0);
+    }
 }

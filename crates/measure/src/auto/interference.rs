@@ -3,14 +3,20 @@
 //! Method: counters of the system, read before and after a run, outside the
 //! timed loop: the target's IOs in `/proc/diskstats` less the run's own, the
 //! machine's stalls for want of processor and disk (`/proc/pressure`, "some",
-//! in microseconds) and its one-minute load. A run is disturbed where the device did
-//! at least [`OTHER_IOS`] IOs and [`OTHER_SHARE`] of the run's own besides, or
-//! where tasks waited for a processor for [`STALL_SHARE`] of the run.
+//! in microseconds), its one-minute load, the clock frequency of the processor that
+//! submits, and how often a processor was throttled for its heat. A run is
+//! disturbed where the device did at least [`OTHER_IOS`] IOs and [`OTHER_SHARE`] of
+//! the run's own besides, where tasks waited for a processor for [`STALL_SHARE`]
+//! of the run, where the frequencies before and after are [`FREQUENCY_RATIO`]
+//! apart, or where there was any throttling.
 //!
-//! Units: IOs, nanoseconds, shares from 0. Source: Linux,
-//! `Documentation/admin-guide/iostats.rst` and `Documentation/accounting/psi.rst`.
+//! Units: IOs, nanoseconds, MHz, shares from 0. Source: Linux,
+//! `Documentation/admin-guide/iostats.rst`, `Documentation/accounting/psi.rst`,
+//! `Documentation/admin-guide/pm/cpufreq.rst` (`scaling_cur_freq`) and
+//! `Documentation/ABI/testing/sysfs-devices-system-cpu` (`core_throttle_count`).
 //! Limits: the kernel may split or merge a run's own IOs; on a file the file
-//! system's own IOs count as others'. The pressure counters are the whole machine's.
+//! system's own IOs count as others'. A virtual machine is told a constant
+//! frequency. The pressure counters are the whole machine's.
 
 use serde::{Deserialize, Serialize};
 use uflip_device::Nanos;
@@ -21,6 +27,8 @@ pub const OTHER_IOS: u64 = 8;
 pub const OTHER_SHARE: f64 = 0.05;
 /// Share of the run in which somebody waited for a processor.
 pub const STALL_SHARE: f64 = 0.25;
+/// The higher clock frequency over the lower.
+pub const FREQUENCY_RATIO: f64 = 1.2;
 
 /// Counters at one moment; None where the system has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,6 +41,10 @@ pub struct Sample {
     pub io_stall: Option<Nanos>,
     /// Load of the last minute.
     pub load: Option<f64>,
+    /// Clock frequency of the processor that the sampling thread is on.
+    pub cpu_mhz: Option<f64>,
+    /// Times that any processor was throttled for its heat.
+    pub throttles: Option<u64>,
 }
 
 /// What else went on beside a run.
@@ -49,6 +61,13 @@ pub struct Disturbed {
     pub io_stall_share: Option<f64>,
     /// Load of the last minute at its end.
     pub load: Option<f64>,
+    /// Clock frequency of the submitting processor before and after the run, in
+    /// MHz; None where it stayed.
+    #[serde(default)]
+    pub cpu_mhz: Option<[f64; 2]>,
+    /// Times that a processor was throttled for its heat; None for never.
+    #[serde(default)]
+    pub throttles: Option<u64>,
 }
 
 /// What went on beside run `run` of `ios` IOs, between two samples `elapsed`
@@ -63,12 +82,19 @@ pub fn compare(run: u32, ios: u64, elapsed: Nanos, before: &Sample, after: &Samp
     let cpu_stall_share = share(after.cpu_stall, before.cpu_stall);
     let busy_device = other_ios.is_some_and(|n| n >= OTHER_IOS && n as f64 >= OTHER_SHARE * ios as f64);
     let busy_machine = cpu_stall_share.is_some_and(|s| s >= STALL_SHARE);
-    (busy_device || busy_machine).then(|| Disturbed {
+    let cpu_mhz = before.cpu_mhz.zip(after.cpu_mhz).map(|(a, b)| [a, b]);
+    let cpu_mhz = cpu_mhz.filter(|[a, b]| a.max(*b) >= FREQUENCY_RATIO * a.min(*b));
+    let throttles =
+        after.throttles.zip(before.throttles).map(|(a, b)| a.saturating_sub(b)).filter(|n| *n > 0);
+    let unsteady = cpu_mhz.is_some() || throttles.is_some();
+    (busy_device || busy_machine || unsteady).then(|| Disturbed {
         run,
         other_ios,
         cpu_stall_share,
         io_stall_share: share(after.io_stall, before.io_stall),
         load: after.load,
+        cpu_mhz,
+        throttles,
     })
 }
 
@@ -78,7 +104,9 @@ mod tests {
 
     fn sample(ios: u64, stall_ms: u64) -> Sample {
         let stall = Some(Nanos::from_millis(stall_ms));
-        Sample { device_ios: Some(ios), cpu_stall: stall, io_stall: stall, load: Some(0.5) }
+        let (device_ios, load) = (Some(ios), Some(0.5));
+        let (cpu_mhz, throttles) = (Some(3000.0), Some(7));
+        Sample { device_ios, cpu_stall: stall, io_stall: stall, load, cpu_mhz, throttles }
     }
 
     #[test]
@@ -92,5 +120,18 @@ mod tests {
         assert_eq!(judge(900, 300).unwrap().cpu_stall_share, Some(0.3));
         let unknown = Sample::default();
         assert_eq!(compare(3, 1000, second, &unknown, &sample(9999, 0)), None);
+    }
+
+    #[test]
+    fn a_processor_that_changes_its_pace_disturbs() {
+        let judge = |mhz: f64, throttles: u64| {
+            let after = Sample { cpu_mhz: Some(mhz), throttles: Some(throttles), ..sample(1500, 10) };
+            compare(3, 1000, Nanos::from_secs(1), &sample(500, 10), &after)
+        };
+        assert_eq!((judge(3000.0, 7), judge(2600.0, 7)), (None, None));
+        let slow = judge(2000.0, 7).unwrap();
+        assert_eq!((slow.cpu_mhz, slow.throttles), (Some([3000.0, 2000.0]), None));
+        assert_eq!(judge(3700.0, 7).unwrap().cpu_mhz, Some([3000.0, 3700.0]));
+        assert_eq!(judge(3000.0, 9).unwrap().throttles, Some(2));
     }
 }

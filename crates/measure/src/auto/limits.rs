@@ -70,7 +70,7 @@ impl Limits {
                 first_ios: 512,
                 baseline_ios: 0,
                 parts: 2,
-                rule: rule(128, 1_024),
+                rule: rule(256, 1_024),
                 reads: 256,
                 reads_cap: 4_096,
                 pause_floor: Nanos::from_millis(10),

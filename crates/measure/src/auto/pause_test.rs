@@ -7,8 +7,10 @@
 //! back to normal (`detect/lingering.rs`); the reads after are extended, twice as
 //! long each time, until what lingers is over or a cap is hit. The pause is
 //! twice the time of the longest effect, and at least a floor. Batches: random
-//! writes, and sequential writes by sixteen processes, which many devices turn
-//! into scattered writes.
+//! writes; sequential writes by sixteen processes, which many devices turn into
+//! scattered writes; and, where the state that is enforced begins with trims,
+//! trims of as many IOs, which are written again at once after the test: the
+//! reads stay in the first half of the target and the trims in the second.
 //!
 //! Units: IOs, nanoseconds. Source: paper 001, sections 4.3 and 5.1, figure 5.
 //! Limits: a batch longer than the test's may leave more behind.
@@ -16,9 +18,10 @@
 use super::findings::{PauseFound, PauseTest};
 use super::{AutoError, Role, Script, words};
 use crate::detect::lingering::{Lingering, lingering, pause_ns};
-use crate::pattern::{Baseline, Pattern};
+use crate::pattern::{Baseline, Basic, Location, Mode, Pattern};
 use crate::plan::Step;
-use uflip_device::Nanos;
+use crate::state::State;
+use uflip_device::{Bytes, Nanos};
 
 /// Processes of the parallel batch: Table 1's highest degree.
 const DEGREE: u32 = 16;
@@ -28,15 +31,27 @@ const RESTED: f64 = 0.95;
 /// Rests, at most.
 const RESTS: usize = 6;
 
+/// What a test does between its reads.
+struct Batch {
+    label: String,
+    /// What is written or trimmed, and in how many IOs a stream.
+    pattern: Pattern,
+    count: u64,
+    /// The reads before and after.
+    reads: Pattern,
+    /// What makes up for the batch.
+    afterwards: Option<Pattern>,
+}
+
 impl Script<'_> {
     /// Tests what lingers after the kinds of writes that may be done, and
     /// chooses the pause.
     pub(super) fn test_pauses(&mut self) -> Result<(), AutoError> {
         let mut tests = Vec::new();
         if self.options.pause_between.is_none() && self.allowed(Baseline::Sr) {
-            for (baseline, degree) in [(Baseline::Rw, 1), (Baseline::Sw, DEGREE)] {
-                if self.allowed(baseline) {
-                    tests.extend(self.test_pause(baseline, degree)?);
+            for batch in self.batches() {
+                if batch.pattern.check(self.options.geometry).is_ok() {
+                    tests.push(self.test_pause(batch)?);
                 }
             }
         }
@@ -57,24 +72,58 @@ impl Script<'_> {
         self.bench.found(&self.found, &news)
     }
 
-    /// One test; None where the target has no room for the batch.
-    fn test_pause(&mut self, baseline: Baseline, degree: u32) -> Result<Option<PauseTest>, AutoError> {
-        let (batch, count) = match (self.basic(baseline), degree) {
-            (Pattern::Basic(basic), 2..) => {
-                let share = self.limits.first_ios.div_ceil(u64::from(degree));
-                (Pattern::Replicated { degree, basic }, share)
-            }
-            (one, _) => (one, self.limits.first_ios),
-        };
-        if batch.check(self.options.geometry).is_err() {
-            return Ok(None);
+    /// Those that are allowed and that the benchmark has a use for.
+    fn batches(&self) -> Vec<Batch> {
+        let count = self.limits.first_ios;
+        let reads = self.basic(Baseline::Sr);
+        let mut batches = Vec::new();
+        if self.allowed(Baseline::Rw) {
+            let pattern = self.basic(Baseline::Rw);
+            let label = Baseline::Rw.to_string();
+            batches.push(Batch { label, pattern, count, reads: reads.clone(), afterwards: None });
         }
-        let label = if degree > 1 { format!("{degree} x {baseline}") } else { baseline.to_string() };
-        let sr = self.basic(Baseline::Sr);
+        if self.allowed(Baseline::Sw) {
+            let basic = Baseline::Sw.basic(self.options.plan.io_size);
+            let pattern = Pattern::Replicated { degree: DEGREE, basic };
+            let (label, count) = (format!("{DEGREE} x SW"), count.div_ceil(u64::from(DEGREE)));
+            batches.push(Batch { label, pattern, count, reads, afterwards: None });
+        }
+        if self.options.plan.state == State::Trim && self.allowed(Baseline::Rw) {
+            batches.push(self.trims(count));
+        }
+        batches
+    }
+
+    /// Trims in the second half of the target, and writes where they were.
+    fn trims(&self, count: u64) -> Batch {
+        let io_size = self.options.plan.io_size;
+        let half = Bytes(self.options.geometry.capacity.0 / 2 / io_size.0.max(1) * io_size.0);
+        let size = Bytes(half.0.min(count.saturating_mul(io_size.0)));
+        let trims = Basic {
+            mode: Mode::Trim,
+            location: Location::RandomUnique,
+            target_offset: half,
+            target_size: Some(size),
+            ..Baseline::Rw.basic(io_size)
+        };
+        let reads = Basic { target_size: Some(half), ..Baseline::Sr.basic(io_size) };
+        Batch {
+            label: trims.name().to_string(),
+            pattern: Pattern::Basic(trims),
+            count: size.0 / io_size.0.max(1),
+            reads: Pattern::Basic(reads),
+            afterwards: Some(Pattern::Basic(Basic { mode: Mode::Write, ..trims })),
+        }
+    }
+
+    /// One test.
+    fn test_pause(&mut self, batch: Batch) -> Result<PauseTest, AutoError> {
+        let Batch { label, pattern, count, reads, afterwards } = batch;
+        let name = pattern.basics().first().map_or("", |basic| basic.name());
         let mut count_after = self.limits.reads;
-        let runs_before = self.rested_reads()?;
-        let batch = self.run(Role::PauseTest, 1, baseline.name(), batch, count)?;
-        let after = self.run(Role::PauseTest, 2, "SR", sr.clone(), count_after)?;
+        let runs_before = self.rested_reads(&reads)?;
+        let batch = self.run(Role::PauseTest, 1, name, pattern, count)?;
+        let after = self.run(Role::PauseTest, 2, "SR", reads.clone(), count_after)?;
         let run_batch = batch.id;
         let mut runs_after = vec![after.id];
         self.perform(vec![Step::Run(batch), Step::Run(after)])?;
@@ -88,21 +137,24 @@ impl Script<'_> {
                 break found;
             }
             let more = after_ns.len() as u64;
-            let spec = self.run(Role::PauseTest, 2 + runs_after.len(), "SR", sr.clone(), more)?;
+            let spec = self.run(Role::PauseTest, 2 + runs_after.len(), "SR", reads.clone(), more)?;
             count_after += more;
             runs_after.push(spec.id);
             self.perform(vec![Step::Run(spec)])?;
         };
-        Ok(Some(PauseTest { batch: label, runs_before, run_batch, runs_after, found }))
+        if let Some(pattern) = afterwards {
+            let spec = self.run(Role::PauseTest, 2 + runs_after.len(), "RW", pattern, count)?;
+            self.perform(vec![Step::Run(spec)])?;
+        }
+        Ok(PauseTest { batch: label, runs_before, run_batch, runs_after, found })
     }
 
     /// Sequential reads after a rest, again and again until they take no less
     /// time than before.
-    fn rested_reads(&mut self) -> Result<Vec<u32>, AutoError> {
+    fn rested_reads(&mut self, reads: &Pattern) -> Result<Vec<u32>, AutoError> {
         let (mut runs, mut last) = (Vec::new(), f64::INFINITY);
         loop {
-            let sr = self.basic(Baseline::Sr);
-            let spec = self.run(Role::PauseTest, 0, "SR", sr, self.limits.reads)?;
+            let spec = self.run(Role::PauseTest, 0, "SR", reads.clone(), self.limits.reads)?;
             runs.push(spec.id);
             let rest = Step::Pause { nanos: self.limits.rest };
             self.perform(vec![rest, Step::Run(spec)])?;

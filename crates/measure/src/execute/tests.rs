@@ -268,9 +268,11 @@ fn a_budget_shortens_runs_on_real_devices_only() {
     let budget = Some(Budget { total: Nanos::from_millis(30 * runs) });
     let (mut device, mut sink) = (Fake { virtual_time: false, ..Fake::new() }, Memory::default());
     let (result, _) = go(&plan, &mut device, &mut sink, budget);
-    // 30 ms a run less 10 ms of each of the pauses between, times two.
-    let share = (30 * runs - 10 * (runs - 1)) * 1_000_000 / runs * 2;
-    assert_eq!(device.limits[0], Some(Nanos(share)));
+    // 30 ms a run less 10 ms of each of the pauses between, three times by IOs.
+    let ios: u64 = plan.runs().map(|run| run.io_count).sum();
+    let share =
+        (30 * runs - 10 * (runs - 1)) as f64 * 3e6 * plan.runs().next().unwrap().io_count as f64 / ios as f64;
+    assert_eq!(device.limits[0], Some(Nanos(share as u64)));
     assert!(device.limits.iter().all(|limit| limit.is_some_and(|l| l >= MIN_RUN_TIME)));
     let finished = result.unwrap();
     assert!(finished.cut_short > 0 && u64::from(finished.done) == runs);
@@ -297,4 +299,23 @@ fn a_plan_with_a_broken_pattern_fails_before_the_device_is_touched() {
     let (result, _) = go(&plan, &mut device, &mut sink, None);
     assert!(matches!(result, Err(ExecuteError::Pattern { run: 0, .. })));
     assert_eq!((device.ios, sink.begun), (0, None));
+}
+
+/// Long pauses and many IOs are known beforehand: where all runs together fit in
+/// the budget, none is cut.
+#[test]
+fn a_budget_that_is_enough_cuts_no_run() {
+    let mut options = PlanOptions::new(Preset::Quick);
+    options.only = vec![MicroBenchmark::Pause, MicroBenchmark::Mix, MicroBenchmark::Order];
+    let plan = make_plan(&options, GEOMETRY).unwrap();
+    let (result, _) = go(&plan, &mut Fake::new(), &mut Memory::default(), None);
+    let needed = result.unwrap().elapsed;
+    let longest = plan.runs().map(waits).max().unwrap();
+    let runs = plan.runs().count() as u64;
+    assert!(longest.0 > 4 * needed.0 / runs, "one run waits far longer than the even share");
+    let mut device = Fake { virtual_time: false, ..Fake::new() };
+    let budget = Some(Budget { total: Nanos(needed.0 / 100 * 115) });
+    let (result, _) = go(&plan, &mut device, &mut Memory::default(), budget);
+    let finished = result.unwrap();
+    assert_eq!((u64::from(finished.done), finished.cut_short), (runs, 0));
 }

@@ -50,6 +50,8 @@ const WRITE_COST: &str = "\
 # Lee et al. 2009, section 3.2: f and R varied apart. A sync is so many writes,
 # each in another logical block for the most part, and a flush.
 cost rw  bs=4K..4M*4  sync=1,4,16  count=320  before=fill(1M)
+# Logical blocks written whole and in order: where one ends is a switch merge.
+order sw  bs=16K..1M*4  sync=1  bytes=64M  start=0
 # What the models of reads and writes without flushes are fitted to.
 plain rr,rw  bs=512..4M*4  count=320
 ";

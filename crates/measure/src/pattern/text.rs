@@ -8,7 +8,7 @@
 //!         | 1 basic / n basic                  1 SR / 4 RW
 //!         | n x basic                          4 x SW(target_size=1G)
 //!         | basic | basic | …                  SR | RW(io_size=4K)
-//! basic   = SR|RR|SW|RW [ ( key=value, … ) ]
+//! basic   = SR|RR|SW|RW|ST|RT [ ( key=value, … ) ]           ST, RT: trims
 //! keys    = io_size io_shift target_offset target_size       a size: 512B 32K 1G
 //!         | incr         a whole number (SR and SW)
 //!         | partitions   a number from 1 (SR and SW)
@@ -35,7 +35,7 @@ const KEYS: &str =
 
 impl fmt::Display for Basic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}(io_size={}", self.baseline(), self.io_size.exact())?;
+        write!(f, "{}(io_size={}", self.name(), self.io_size.exact())?;
         if self.io_shift != Bytes(0) {
             write!(f, ", io_shift={}", self.io_shift.exact())?;
         }
@@ -218,11 +218,14 @@ impl<'a> Parser<'a> {
         self.skip_spaces();
         let start = self.at;
         let name = self.word(|c| c.is_ascii_alphabetic()).to_ascii_uppercase();
-        let Some(baseline) = Baseline::ALL.into_iter().find(|b| b.name() == name) else {
+        let baselines = Baseline::ALL.into_iter().map(|b| b.basic(DEFAULT_IO_SIZE));
+        let trims =
+            [Baseline::Sw, Baseline::Rw].map(|b| Basic { mode: Mode::Trim, ..b.basic(DEFAULT_IO_SIZE) });
+        let Some(basic) = baselines.chain(trims).find(|basic| basic.name() == name) else {
             self.at = start;
-            return Err(self.error("SR, RR, SW or RW"));
+            return Err(self.error("SR, RR, SW, RW, ST or RT"));
         };
-        let mut keys = Keys::new(baseline);
+        let mut keys = Keys::new(basic);
         if self.eat('(') && !self.eat(')') {
             loop {
                 self.key(&mut keys)?;
@@ -319,9 +322,9 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    fn new(baseline: Baseline) -> Keys<'a> {
+    fn new(basic: Basic) -> Keys<'a> {
         Keys {
-            basic: baseline.basic(DEFAULT_IO_SIZE),
+            basic,
             seen: Vec::new(),
             incr: None,
             partitions: None,
@@ -365,6 +368,7 @@ impl Mode {
         match self {
             Mode::Read => "read",
             Mode::Write => "write",
+            Mode::Trim => "trim",
         }
     }
 }

@@ -99,6 +99,7 @@ impl Plan {
                         let total = match basic.mode {
                             Mode::Read => &mut sum.read_bytes.0,
                             Mode::Write => &mut sum.write_bytes.0,
+                            Mode::Trim => continue,
                         };
                         *total = total.saturating_add(bytes);
                     }
@@ -115,28 +116,44 @@ impl Plan {
         let capacity = self.geometry.capacity.0 as f64;
         let ms = |step: &Step| match step {
             Step::Reset { state: State::None } => 0.0,
-            Step::Reset { state: State::Random | State::Complete } => {
+            Step::Reset { state: State::Random | State::Complete | State::Trim } => {
                 let mean_size = FLASH_BLOCK.0 as f64 / 2.0;
                 capacity / mean_size * io_ms(Baseline::Rw, mean_size)
             }
-            Step::Reset { state: State::Sequential } => {
-                let size = (1u64 << 20) as f64;
+            Step::Reset { state: State::Sequential { io_size } } => {
+                let size = io_size.0.max(1) as f64;
                 capacity / size * io_ms(Baseline::Sw, size)
             }
             Step::Pause { nanos } => nanos.as_millis_f64(),
             Step::Run(run) => {
-                let streams = run.pattern.stream_count().max(1) as f64;
                 let one = |(basic, ios): (&Basic, u64)| {
-                    let waits = if matches!(run.pattern, Pattern::Replicated { .. }) { streams } else { 1.0 };
                     ios as f64 * io_ms(basic.baseline(), basic.io_size.0 as f64)
-                        + pauses_ms(basic.timing, ios) / waits
                 };
-                shares(run).into_iter().map(one).sum()
+                shares(run).into_iter().map(one).sum::<f64>() + waits_ms(run)
             }
         };
         // A sum too large for the type is held at its end by the conversion.
         Nanos((self.steps.iter().map(ms).sum::<f64>() * 1e6) as u64)
     }
+}
+
+/// IOs of all streams of a run.
+pub(crate) fn ios_of(run: &RunSpec) -> u64 {
+    shares(run).into_iter().fold(0, |sum, (_, ios)| sum.saturating_add(ios))
+}
+
+/// The pauses within a run, which take their time on any device.
+pub(crate) fn waits(run: &RunSpec) -> Nanos {
+    Nanos((waits_ms(run) * 1e6) as u64)
+}
+
+/// Streams of a replicated pattern wait at the same time.
+fn waits_ms(run: &RunSpec) -> f64 {
+    let streams = match run.pattern {
+        Pattern::Replicated { .. } => run.pattern.stream_count().max(1) as f64,
+        _ => 1.0,
+    };
+    shares(run).into_iter().map(|(basic, ios)| pauses_ms(basic.timing, ios) / streams).sum()
 }
 
 /// What the pauses between `ios` IOs come to.

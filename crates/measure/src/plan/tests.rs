@@ -210,7 +210,7 @@ fn the_estimate_follows_the_means() {
 #[test]
 fn the_summary_counts_resets_and_pauses() {
     let mut options = PlanOptions::new(Preset::Quick);
-    options.state = State::Sequential;
+    options.state = State::SEQUENTIAL;
     options.only = vec![MicroBenchmark::Parallelism];
     let change = Override {
         values: Some(vec![4]),
@@ -239,7 +239,7 @@ proptest! {
     ) {
         let geometry = Geometry { capacity: Bytes((mib << 20) + odd * 512), sector: Bytes(512) };
         let mut options = PlanOptions::new([Preset::Quick, Preset::Standard][preset]);
-        options.state = [State::Random, State::Sequential][state];
+        options.state = [State::Random, State::SEQUENTIAL][state];
         options.io_size = Bytes(io_kib << 10);
         let plan = make_plan(&options, geometry).unwrap();
         prop_assert_eq!(&plan.steps[0], &Step::Reset { state: options.state });

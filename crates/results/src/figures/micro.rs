@@ -109,6 +109,17 @@ fn values_of(section: &Section) -> Vec<(i64, String)> {
     values
 }
 
+/// The curve of `section.series[at]`, with a whisker over the repeats; `x` places values
+/// on the axis.
+pub(super) fn series_of(at: usize, curve: &view::Series, x: impl Fn(i64) -> f64) -> Series {
+    let point = |p: &view::CurvePoint| {
+        let span = p.min_ns.zip(p.max_ns).map(|(low, high)| [low, high]);
+        p.mean_ns.map(|y| Point { x: x(p.value), y, span })
+    };
+    let points = curve.points.iter().filter_map(point).collect();
+    Series { label: curve.baseline.clone(), look: look_of(&curve.baseline, at), points }
+}
+
 fn figure(section: &Section, target: &str) -> Option<Figure> {
     let values = values_of(section);
     let all = section.series.iter().flat_map(|s| &s.points).flat_map(|p| [p.mean_ns, p.min_ns, p.max_ns]);
@@ -117,18 +128,8 @@ fn figure(section: &Section, target: &str) -> Option<Figure> {
         return None;
     }
     let micro = &section.micro_benchmark;
-    let series = section.series.iter().enumerate().map(|(at, s)| Series {
-        label: s.baseline.clone(),
-        look: look_of(&s.baseline, at),
-        points: s
-            .points
-            .iter()
-            .filter_map(|p| {
-                let span = p.min_ns.zip(p.max_ns).map(|(low, high)| [low, high]);
-                p.mean_ns.map(|y| Point { x: place(micro, &values, p.value), y, span })
-            })
-            .collect(),
-    });
+    let curves = section.series.iter().enumerate();
+    let series = curves.map(|(at, s)| series_of(at, s, |value| place(micro, &values, value)));
     let caption = format!(
         "{} (mean of the running phase, whiskers from the smallest to the largest repeat). {target}",
         section.title

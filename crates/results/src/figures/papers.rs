@@ -7,7 +7,7 @@
 //!
 //! Source: paper 000, section 5.2.
 
-use super::micro::{from_zero, look_of};
+use super::micro::{from_zero, series_of};
 use super::{Axis, Chart, Figure, Ink, Look, Point, Scale, Series, Shape, csv_field, csv_number};
 use crate::compare::Subject;
 use crate::profile::table3::{Table3Row, factor_text, table3_row};
@@ -33,18 +33,7 @@ pub(super) fn granularity(subject: &Subject, made: &mut Vec<Figure>, left_out: &
 fn by_size(subject: &Subject, section: &Section, name: &str, without: &str) -> Figure {
     let shown = || section.series.iter().enumerate().filter(|(_, s)| s.baseline != without);
     let points = || shown().flat_map(|(_, s)| &s.points).filter(|p| p.mean_ns.is_some());
-    let series = shown().map(|(at, s)| Series {
-        label: s.baseline.clone(),
-        look: look_of(&s.baseline, at),
-        points: s
-            .points
-            .iter()
-            .filter_map(|p| {
-                let span = p.min_ns.zip(p.max_ns).map(|(low, high)| [low, high]);
-                p.mean_ns.map(|y| Point { x: p.value as f64, y, span })
-            })
-            .collect(),
-    });
+    let series = shown().map(|(at, s)| series_of(at, s, |value| value as f64));
     let mut csv = "baseline,io_size_bytes,mean_ns,min_ns,max_ns\n".to_string();
     for (_, s) in shown() {
         for p in &s.points {
@@ -68,11 +57,12 @@ fn by_size(subject: &Subject, section: &Section, name: &str, without: &str) -> F
 }
 
 /// The device's name for a legend: what comes after the target's own name.
-fn device(subject: &Subject) -> String {
+pub(super) fn device(subject: &Subject) -> String {
     let target = subject.profile.target.split(';').next().unwrap_or_default();
     let name = target.strip_suffix(", simulated").unwrap_or(target);
     let name = match name.strip_prefix("sim:").and_then(|rest| rest.split_once(": ")) {
         Some((_, device)) => device,
+        None if name.starts_with("sim:") => name,
         None => subject.name.as_str(),
     };
     name.chars().take(40).collect()
@@ -126,7 +116,7 @@ pub(super) fn locality(subjects: &[Subject]) -> Result<Figure, String> {
 }
 
 /// Sizes across, a tick for each power of four.
-fn size_axis(points: &[Point]) -> Axis {
+pub(super) fn size_axis(points: &[Point]) -> Axis {
     let (low, high) = points.iter().fold((f64::MAX, 0f64), |(a, b), p| (a.min(p.x), b.max(p.x)));
     let high = if high > low { high } else { low * 2.0 };
     let ticks = (0..32).map(|e| 4f64.powi(e)).filter(|t| *t >= low * 0.999 && *t <= high * 1.001);

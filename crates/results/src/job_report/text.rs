@@ -1,7 +1,9 @@
 //! The job report as text for a terminal.
 
 use super::{JobReport, Recovery, Rewrite, Speed};
+use crate::model::LogicalBlock;
 use crate::model::focal::MergeReport;
+use crate::model::kinds::Kind;
 use uflip_device::{Bytes, Nanos};
 
 impl JobReport {
@@ -44,8 +46,10 @@ impl JobReport {
             text += "\nDrift over age\n";
         }
         for d in &self.drift {
+            let shift =
+                if d.shift_bytes.0 > 0 { format!(" shifted by {}", d.shift_bytes) } else { String::new() };
             text += &format!(
-                "  {} {:>6} from {} to {} passes: {:.3} of the first\n",
+                "  {} {:>6}{shift} from {} to {} passes: {:.3} of the first\n",
                 d.baseline, d.block_bytes, d.passes.0, d.passes.1, d.last_over_first
             );
         }
@@ -61,15 +65,27 @@ fn rewrite_text(r: &Rewrite) -> String {
     format!("  {} {burst}{pass}: {:.2} min{over}\n", r.block_bytes, r.minutes)
 }
 
+/// `1.500 (1.480..1.520) ms`.
+fn ms(ns: f64, ci95: Option<(f64, f64)>) -> String {
+    let ci = ci95.map_or(String::new(), |(l, h)| format!(" ({:.3}..{:.3})", l / 1e6, h / 1e6));
+    format!("{:.3}{ci} ms", ns / 1e6)
+}
+
 /// The write cost model: its parameters, then a line a sample.
 fn merge_text(m: &MergeReport) -> String {
-    let mut text = format!("\nT = T_merge/(f R) + S/B with logical blocks of {}\n", m.logical_block_bytes);
-    for (name, fit) in [("all", &m.fit), ("cheap", &m.low), ("dear", &m.high)] {
+    let block = LogicalBlock { bytes: m.logical_block_bytes, source: m.logical_block_source };
+    let mut text = format!("\nT = T_merge/(f R) + S/B with logical blocks of {block}\n");
+    let of = |kind: &Option<Kind>| kind.as_ref().and_then(|k| k.fit.clone());
+    let kinds = [("no merge", &m.kinds.no_merge), ("switch", &m.kinds.switch), ("full", &m.kinds.full)];
+    for (name, fit) in [("all", m.fit.clone())].into_iter().chain(kinds.map(|(n, k)| (n, of(k)))) {
         let Some(fit) = fit else { continue };
-        let time = |ns: f64| format!("{:.3}", ns / 1e6);
-        let ci = fit.t_merge_ci95.map_or(String::new(), |(l, h)| format!(" ({}..{})", time(l), time(h)));
         let b = fit.bytes_per_s.map_or("-".to_string(), |b| format!("{:.1} MB/s", b / 1e6));
-        text += &format!("  {name:5} T_merge {}{ci} ms, B {b}\n", time(fit.t_merge_ns));
+        text += &format!("  {name:8} T_merge {}, B {b}\n", ms(fit.t_merge_ns, fit.t_merge_ci95));
+    }
+    for (name, kind) in kinds {
+        let Some((kind, ns)) = kind.as_ref().and_then(|k| Some((k, k.merge_ns?))) else { continue };
+        let writes: usize = kind.sizes.iter().map(|s| s.syncs).sum();
+        text += &format!("  a {name} merge adds {} to a write ({writes} writes)\n", ms(ns, kind.merge_ci95));
     }
     text += "  IOSize  a sync        R        f   us a sector  residual  held out\n";
     for s in &m.samples {
@@ -83,7 +99,11 @@ fn merge_text(m: &MergeReport) -> String {
             s.sample.sector_ns / 1e3,
             share(s.residual),
             share(s.held_out_residual),
-            if s.inside { "" } else { "  (beyond a logical block)" }
+            match (s.inside, s.in_order) {
+                (_, true) => "  (in order: not fitted)",
+                (false, _) => "  (beyond a logical block)",
+                _ => "",
+            }
         );
     }
     text + &format!("  {} of {} held-out predictions within 20 %\n", m.holds, m.predicted)

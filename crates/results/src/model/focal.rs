@@ -5,26 +5,28 @@
 //! records touch, of which f is the reciprocal. T is the time of all of it, flush
 //! included, a sector. How: one [`MergeSample`] a run; [`fit_merge`] on those that
 //! lie inside the model (R <= L); each sample is also predicted by a fit to those
-//! that share neither its N (so its f) nor its R. Where the times of one-write
-//! syncs fall into two groups, each group has a fit of its own: the cheap one holds
-//! writes without a merge or with a switch merge, the dear one full merges.
+//! that share neither its N (so its f) nor its R. Writes in order are predicted
+//! too, but nothing is fitted to them: their logical block stays open from sync to
+//! sync, so that not every visit has a merge. One-write syncs of all runs are told
+//! apart as without a merge, with a switch merge and with a full one ([`kinds`]).
 //!
 //! Units: ns, bytes, sectors of 512 bytes. Source: paper 002, section 3.2, eq. 2,
 //! and section 2 (switch and full merges). What the paper leaves open: when two
 //! groups are two; here the widest ratio between neighbours in the sorted times,
 //! without the outer 2 %, must be at least [`MODES_APART`].
 
+use super::block::{self, BlockSource, LogicalBlock};
+use super::kinds::{self, Kinds, OneWrite};
 use super::merge::{MergeFit, Sample, fit_merge};
-use crate::contents::StoreContents;
+use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
 use crate::records::read_records;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use uflip_device::{Bytes, IoRecord, Mode};
+use uflip_measure::pattern::Basic;
 use uflip_measure::{Pattern, Timing};
 
-/// The logical block where none is known.
-pub const LOGICAL_BLOCK: Bytes = Bytes(4 << 20);
 /// The least ratio between the dearest cheap and the cheapest dear sync.
 pub const MODES_APART: f64 = 1.5;
 /// A prediction is taken to hold within this share.
@@ -37,14 +39,15 @@ const MIN_SYNCS: usize = 8;
 pub struct MergeReport {
     /// What f was told by.
     pub logical_block_bytes: Bytes,
+    /// Where that comes from.
+    pub logical_block_source: BlockSource,
     /// A sample a run.
     pub samples: Vec<MergeSample>,
     /// The fit to those inside the model.
     pub fit: Option<MergeFit>,
-    /// The fit to the cheap syncs of runs with two modes.
-    pub low: Option<MergeFit>,
-    /// The fit to the dear ones.
-    pub high: Option<MergeFit>,
+    /// One-write syncs without a merge, with a switch merge, with a full one.
+    #[serde(flatten)]
+    pub kinds: Kinds,
     /// Samples inside the model whose held-out prediction is within [`HOLDS`].
     pub holds: usize,
     /// Samples inside the model that have a held-out prediction.
@@ -69,6 +72,8 @@ pub struct MergeSample {
     pub flush_share: f64,
     /// False where a sync writes more than a logical block has (R > L).
     pub inside: bool,
+    /// Written in order: nothing is fitted to it.
+    pub in_order: bool,
     /// Two groups of syncs, where there are two.
     pub modes: Option<Modes>,
     /// T by the fit.
@@ -90,6 +95,8 @@ pub struct Modes {
     pub high_ns: f64,
     /// The share of these.
     pub high_share: f64,
+    /// The cheapest of these.
+    pub from_ns: f64,
 }
 
 /// The two groups in `times`, where there are two.
@@ -104,9 +111,10 @@ pub fn modes(times_ns: &[f64]) -> Option<Modes> {
         return None;
     }
     let (low, high) = sorted.split_at(from + at);
+    let from_ns = high[0];
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let high_share = high.len() as f64 / sorted.len() as f64;
-    Some(Modes { low_ns: mean(low), high_ns: mean(high), high_share })
+    Some(Modes { low_ns: mean(low), high_ns: mean(high), high_share, from_ns })
 }
 
 /// The sample that a run's records give; `None` below eight whole syncs.
@@ -149,6 +157,7 @@ pub fn sample_of(
         ios_per_sync: every,
         syncs: times.len(),
         inside: sample.sectors_per_sync * 512.0 <= block.0 as f64 * 1.001,
+        in_order: false,
         sample,
         flush_share: flush_ns / total,
         modes: if every == 1 { modes(&times) } else { None },
@@ -166,15 +175,11 @@ fn predicted(fit: &MergeFit, at: &Sample) -> Option<f64> {
     (ns.is_finite() && ns > 0.0).then_some(ns)
 }
 
-fn fit_modes(samples: &[MergeSample], pick: fn(&Modes) -> f64) -> Option<MergeFit> {
-    let of = |s: &MergeSample| s.modes.as_ref().map(|m| Sample::io(s.io_bytes, pick(m)));
-    fit_merge(&samples.iter().filter(|s| s.inside).filter_map(of).collect::<Vec<_>>())
-}
-
-/// The model on these samples.
-pub fn judge(mut samples: Vec<MergeSample>, block: Bytes) -> MergeReport {
+/// The model on these samples, and the kinds of these one-write syncs.
+pub fn judge(mut samples: Vec<MergeSample>, writes: &[OneWrite], block: LogicalBlock) -> MergeReport {
+    let fitted = |s: &&MergeSample| s.inside && !s.in_order;
     let inside: Vec<(u32, Sample)> =
-        samples.iter().filter(|s| s.inside).map(|s| (s.ios_per_sync, s.sample)).collect();
+        samples.iter().filter(fitted).map(|s| (s.ios_per_sync, s.sample)).collect();
     let fit = fit_merge(&inside.iter().map(|(_, s)| *s).collect::<Vec<_>>());
     for sample in &mut samples {
         let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
@@ -189,43 +194,56 @@ pub fn judge(mut samples: Vec<MergeSample>, block: Bytes) -> MergeReport {
         sample.held_out_sector_ns = apart.and_then(|fit| predicted(&fit, &sample.sample));
         sample.held_out_residual = sample.held_out_sector_ns.map(over);
     }
-    let told: Vec<f64> = samples.iter().filter(|s| s.inside).filter_map(|s| s.held_out_residual).collect();
+    let told: Vec<f64> = samples.iter().filter(fitted).filter_map(|s| s.held_out_residual).collect();
     MergeReport {
-        logical_block_bytes: block,
+        logical_block_bytes: block.bytes,
+        logical_block_source: block.source,
         fit,
-        low: fit_modes(&samples, |m| m.low_ns),
-        high: fit_modes(&samples, |m| m.high_ns),
+        kinds: kinds::tell_apart(writes, block.bytes),
         holds: told.iter().filter(|r| r.abs() <= HOLDS).count(),
         predicted: told.len(),
         samples,
     }
 }
 
-/// The model on a store's runs with flushes; `None` where it has none.
+/// The model on a store's runs with flushes, with the logical block that is
+/// given or else found ([`block::find`]); `None` where it has none.
 ///
 /// # Errors
 /// [`StoreError`] where records cannot be read.
 pub fn merge_report(
     contents: &StoreContents,
-    block: Option<Bytes>,
+    given: Option<Bytes>,
 ) -> Result<Option<MergeReport>, StoreError> {
-    let block = block.unwrap_or(LOGICAL_BLOCK);
-    let mut samples = Vec::new();
+    let block = block::find(&contents.dir, given)?;
+    let (mut samples, mut writes) = (Vec::new(), Vec::new());
+    let mut samples_of = |row: &RunRow, every: u32, basic: &Basic| -> Result<(), StoreError> {
+        let records = read_records(&contents.dir.join(&row.records.file))?;
+        let found = sample_of(row.spec.id, every, basic.io_size.0, &records, block.bytes);
+        samples.extend(found.map(|s| MergeSample { in_order: !basic.is_random(), ..s }));
+        if every == 1 {
+            writes.extend(kinds::one_writes(&records, block.bytes));
+        }
+        Ok(())
+    };
     for row in &contents.runs {
         let Pattern::Basic(basic) = &row.spec.pattern else { continue };
         if let Timing::Synced { every } = basic.timing {
-            let records = read_records(&contents.dir.join(&row.records.file))?;
-            samples.extend(sample_of(row.spec.id, every, basic.io_size.0, &records, block));
+            samples_of(row, every, basic)?;
         }
     }
     samples.sort_by_key(|s| s.run);
-    Ok((!samples.is_empty()).then(|| judge(samples, block)))
+    Ok((!samples.is_empty()).then(|| judge(samples, &writes, block)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use uflip_device::{Io, Nanos};
+
+    fn given(bytes: Bytes) -> LogicalBlock {
+        LogicalBlock { bytes, source: BlockSource::Given }
+    }
 
     /// 40 syncs of `every` writes of `size`, each in another logical block; a write
     /// costs `visit` and the flush 1 us.
@@ -257,7 +275,7 @@ mod tests {
             }
         }
         assert_eq!((samples[2].sample.focal_factor, samples[2].sample.sectors_per_sync), (1.0 / 16.0, 128.0));
-        let report = judge(samples.clone(), block);
+        let report = judge(samples.clone(), &[], given(block));
         let fit = report.fit.unwrap();
         assert!((fit.t_merge_ns / 20e6 - 1.0).abs() < 1e-3 && (fit.ns_per_byte / 25.0 - 1.0).abs() < 1e-3);
         assert_eq!((report.holds, report.predicted), (12, 12), "the others have R > L");
@@ -265,27 +283,33 @@ mod tests {
         assert!(report.samples[14].sample.sectors_per_sync == 32768.0 && !report.samples[14].inside);
         // One that does not keep to it is seen.
         samples[7] = run(9, 4, 65536, block, |_| 100_000_000);
-        let report = judge(samples, block);
+        let report = judge(samples, &[], given(block));
         assert!(report.holds < 12 && report.samples[7].held_out_residual.unwrap() > 2.0);
     }
 
     #[test]
-    fn two_modes_are_fitted_apart_and_one_is_not() {
-        let block = Bytes(4 << 20);
-        let two = |size: u64| {
-            move |at: u64| if at.is_multiple_of(3) { 27_000_000 + 20 * size } else { 400_000 + 20 * size }
-        };
-        let samples: Vec<MergeSample> =
-            [4096u64, 32768, 262_144].into_iter().map(|size| run(0, 1, size, block, two(size))).collect();
-        let found = samples[0].modes.unwrap();
+    fn two_modes_are_told_and_one_is_not() {
+        let two = |at: u64| if at.is_multiple_of(3) { 27_000_000 } else { 400_000 };
+        let found = run(0, 1, 4096, Bytes(4 << 20), two).modes.unwrap();
         assert!((found.high_share - 1.0 / 3.0).abs() < 0.02, "{found:?}");
-        let report = judge(samples, block);
-        let (low, high) = (report.low.unwrap(), report.high.unwrap());
-        assert!(
-            (low.t_merge_ns / 401_000.0 - 1.0).abs() < 0.01 && (high.t_merge_ns / 27e6 - 1.0).abs() < 0.01
-        );
+        assert_eq!((found.low_ns, found.high_ns, found.from_ns), (401_000.0, 27_001_000.0, 27_001_000.0));
         assert_eq!(modes(&(0..100).map(|i| 1e6 + f64::from(i) * 1e4).collect::<Vec<_>>()), None);
         assert_eq!(modes(&[]), None);
+    }
+
+    #[test]
+    fn writes_in_order_are_predicted_but_not_fitted() {
+        let block = Bytes(1 << 20);
+        let line = |size: u64| move |_| 20_000_000 + 25 * size;
+        let mut samples: Vec<MergeSample> = [4096u64, 16384, 65536, 262_144]
+            .into_iter()
+            .flat_map(|size| [1, 4].map(|every| run(0, every, size, block, line(size))))
+            .collect();
+        samples.push(MergeSample { in_order: true, ..run(9, 1, 32768, block, |_| 1_000_000) });
+        let report = judge(samples, &[], given(block));
+        assert!((report.fit.unwrap().t_merge_ns / 20e6 - 1.0).abs() < 1e-3);
+        let last = report.samples.last().unwrap();
+        assert!(last.residual.unwrap() < -0.9 && report.predicted == report.holds, "{last:?}");
     }
 
     #[test]

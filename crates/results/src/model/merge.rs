@@ -59,7 +59,7 @@ impl Sample {
 }
 
 /// Two-sided 95 % of Student's t.
-fn t95(freedom: usize) -> f64 {
+pub(crate) fn t95(freedom: usize) -> f64 {
     const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
     match freedom {
         0 => f64::INFINITY,

@@ -14,6 +14,7 @@ use super::evidence::{Evidence, Per, rounded};
 use super::soundness::{Finding, Severity, finding};
 use crate::contents::StoreContents;
 use uflip_measure::auto::findings::{BaselineFound, Calibration};
+use uflip_measure::auto::interference::Disturbed;
 use uflip_measure::pattern::Baseline;
 
 /// What was found, where the store has it in a form this code knows.
@@ -55,6 +56,7 @@ pub(super) fn findings(found: &Calibration) -> Vec<Finding> {
     all.extend(pause_too_short(found));
     all.extend(baselines_capped(found));
     all.extend(other_load(found));
+    all.extend(cpu_frequency(found));
     all.extend(values_dropped(found));
     all
 }
@@ -119,13 +121,35 @@ fn baselines_capped(found: &Calibration) -> Option<Finding> {
 
 /// Code `other_load`.
 fn other_load(found: &Calibration) -> Option<Finding> {
-    let runs: Vec<u32> = found.interference.iter().map(|d| d.run).collect();
+    let busy = |d: &&Disturbed| d.cpu_mhz.is_none() && d.throttles.is_none();
+    let runs: Vec<u32> = found.interference.iter().filter(busy).map(|d| d.run).collect();
     let other: u64 = found.interference.iter().filter_map(|d| d.other_ios).sum();
     let text = format!(
         "Something else was active during {} runs ({other} IOs of others on the disk); their figures contain it.",
         runs.len()
     );
     (!runs.is_empty()).then(|| finding("other_load", Severity::Warning, text, runs))
+}
+
+/// Code `cpu_frequency`.
+fn cpu_frequency(found: &Calibration) -> Option<Finding> {
+    let unsteady = |d: &&Disturbed| d.cpu_mhz.is_some() || d.throttles.is_some();
+    let runs: Vec<u32> = found.interference.iter().filter(unsteady).map(|d| d.run).collect();
+    let all = found.interference.iter().filter_map(|d| d.cpu_mhz).flatten();
+    let ends = all.fold(None, |ends: Option<(f64, f64)>, mhz| {
+        Some(ends.map_or((mhz, mhz), |(low, high)| (low.min(mhz), high.max(mhz))))
+    });
+    let changed = ends.map(|(low, high)| format!("its clock ran between {low:.0} and {high:.0} MHz"));
+    let throttles: u64 = found.interference.iter().filter_map(|d| d.throttles).sum();
+    let hot = (throttles > 0).then(|| format!("it was throttled {throttles} times for its heat"));
+    let what: Vec<String> = changed.into_iter().chain(hot).collect();
+    let text = format!(
+        "The processor changed its pace during {} runs: {}. Short response times contain it; set the frequency \
+         governor to performance.",
+        runs.len(),
+        what.join(", ")
+    );
+    (!runs.is_empty()).then(|| finding("cpu_frequency", Severity::Warning, text, runs))
 }
 
 /// Code `values_dropped`.

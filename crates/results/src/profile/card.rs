@@ -6,6 +6,7 @@ use super::table3::{factor_text, table3_row};
 use super::{Per, Profile};
 use std::fmt::Write;
 use uflip_device::Bytes;
+use uflip_measure::detect::between::Between;
 use uflip_measure::pattern::Baseline;
 
 /// Columns of the card.
@@ -98,6 +99,19 @@ fn baselines(out: &mut String, p: &Profile) {
             cell(&p.granularity.latency_us, b, |v| format!("{} us", three(v))),
             cell(&p.granularity.us_per_kib, b, |v| format!("{} us", three(v))),
         );
+    }
+    let percent = |between: Option<Between>| {
+        between.map(|b| b.relative_sd).filter(|sd| *sd >= 0.005).map(|sd| format!("{:.0} %", 100.0 * sd))
+    };
+    let [reads, writes] = [percent(p.between_runs.reads), percent(p.between_runs.writes)];
+    if reads.is_some() || writes.is_some() {
+        let or = |text: Option<String>| text.unwrap_or_else(|| "nothing".into());
+        let text = format!(
+            "reads differ by {}, writes by {} from run to run (standard deviation)",
+            or(reads),
+            or(writes)
+        );
+        wrap(out, "  Equal runs", &text);
     }
 }
 

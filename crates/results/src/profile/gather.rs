@@ -5,12 +5,14 @@
 //! batch means for correlated data (`detect::interval`). The level of several
 //! repeats is the mean of their means; its interval is the repeats' intervals
 //! added in quadrature, or what the repeats' means themselves say where they
-//! scatter more than that (R. T. Birge's ratio, 1932). The running phase begins
+//! scatter more than that (R. T. Birge's ratio, 1932). What was measured once is
+//! widened by what changes between equal runs (`between.rs`). The running phase begins
 //! after IOIgnore or the start-up found in the baseline's own runs, whichever
 //! is later; the latter only where it leaves half of the run.
 //!
 //! Source: paper 001, sections 3.2 and 4.2. Units: nanoseconds.
 
+use super::between::{self, BetweenRuns, between_runs};
 use super::evidence::Evidence;
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
@@ -38,6 +40,8 @@ pub(super) struct Facts {
     pub(super) io_size_bytes: Option<u64>,
     pub(super) baselines: Vec<BaselineFacts>,
     pub(super) curves: Vec<Curve>,
+    /// What changes between equal runs.
+    pub(super) between: BetweenRuns,
 }
 
 /// What the runs of one baseline say.
@@ -143,8 +147,11 @@ pub(super) fn gather(contents: &StoreContents, records: &Records<'_>) -> Result<
     }
     let first = contents.runs.iter().find(|r| r.spec.purpose == Purpose::Baseline);
     let io_size_bytes = first.and_then(|r| r.spec.pattern.basics().first().map(|b| b.io_size.0));
-    let mut facts = Facts { io_size_bytes, baselines, curves: Vec::new() };
+    let between = BetweenRuns::default();
+    let mut facts = Facts { io_size_bytes, baselines, curves: Vec::new(), between };
     facts.curves = curves(contents, &facts, records)?;
+    facts.between = between_runs(contents, &facts);
+    between::widen(&mut facts);
     Ok(facts)
 }
 

@@ -7,14 +7,18 @@
 //! start-up and interference make results meaningless).
 
 use super::Profile;
+use super::between::BetweenRuns;
 use super::gather::{BaselineFacts, Facts, Repeat, SPREAD_LIMIT};
 use super::spaces;
 use crate::contents::{RunRow, StoreContents};
+use crate::job_report::job_of;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::detect::drift::drift;
 use uflip_measure::detect::spread::{Cause, Spread};
 use uflip_measure::detect::startup::StartUp;
+use uflip_measure::pattern::Mode;
 use uflip_measure::{Plan, State, Step};
 
 /// An interval is wide from this half width on, relative to its mean.
@@ -64,10 +68,10 @@ pub(super) fn findings(
     let mut all = of_manifest(contents);
     all.extend(calibration.into_iter().flat_map(super::calibrated::findings));
     all.extend(of_plan(contents));
-    all.extend(of_rows(&contents.runs));
+    all.extend(of_rows(&contents.runs, job_of(contents).is_some()));
     for baseline in &facts.baselines {
         all.extend(start_up_not_covered(baseline));
-        all.extend(wide_interval(baseline));
+        all.extend(wide_interval(baseline, &facts.between));
         all.extend(repeats_differ(baseline));
         all.extend(baseline_drift(baseline));
     }
@@ -111,8 +115,10 @@ fn of_plan(contents: &StoreContents) -> Vec<Finding> {
         );
         all.push(finding("space_reused", Severity::Warning, text, reused));
     }
+    let optional = optional_runs(contents);
+    let kept = |id: &u32| contents.runs.iter().any(|r| r.spec.id == *id);
     let missing: Vec<u32> =
-        plan.runs().map(|r| r.id).filter(|id| !contents.runs.iter().any(|r| r.spec.id == *id)).collect();
+        plan.runs().map(|r| r.id).filter(|id| !kept(id) && !optional.contains(id)).collect();
     if !missing.is_empty() {
         let text = format!("{} of {} planned runs are missing.", missing.len(), plan.runs().count());
         all.push(finding("incomplete", Severity::Warning, text, missing));
@@ -120,23 +126,33 @@ fn of_plan(contents: &StoreContents) -> Vec<Finding> {
     all
 }
 
-/// Codes `stalls`, `time_limit_hit` and `no_running_phase`.
-fn of_rows(rows: &[RunRow]) -> Vec<Finding> {
-    type Test = fn(&RunRow) -> bool;
-    let rules: [(&str, Severity, &str, Test); 3] = [
+/// Runs of a job that its stop rule may leave out (`until=`).
+fn optional_runs(contents: &StoreContents) -> BTreeSet<u32> {
+    let Some((_, planned)) = job_of(contents) else { return BTreeSet::new() };
+    let steps =
+        planned.segments.iter().filter(|s| s.optional).flat_map(|s| &planned.plan.steps[s.steps.clone()]);
+    steps.filter_map(|step| if let Step::Run(run) = step { Some(run.id) } else { None }).collect()
+}
+
+/// Codes `stalls`, `time_limit_hit` and `no_running_phase`. A job's own time
+/// limits are what was asked for.
+fn of_rows(rows: &[RunRow], is_job: bool) -> Vec<Finding> {
+    let cut = |r: &RunRow| r.outcome.end.time_limit_hit && !(is_job && r.spec.time_limit.is_some());
+    type Rule<'a> = (&'a str, Severity, &'a str, &'a dyn Fn(&RunRow) -> bool);
+    let rules: [Rule<'_>; 3] = [
         (
             "stalls",
             Severity::Warning,
             "recording kept IOs waiting, so some pauses are longer than planned",
-            |r| r.stalls.is_some_and(|n| n > 0),
+            &|r| r.stalls.is_some_and(|n| n > 0),
         ),
         (
             "time_limit_hit",
             Severity::Warning,
             "a time limit ended the run before all its IOs were done",
-            |r| r.outcome.end.time_limit_hit,
+            &cut,
         ),
-        ("no_running_phase", Severity::Serious, "no IO is left in the running phase", |r| {
+        ("no_running_phase", Severity::Serious, "no IO is left in the running phase", &|r| {
             r.stats.running.n == 0
         }),
     ];
@@ -179,14 +195,23 @@ fn start_up_not_covered(b: &BaselineFacts) -> Option<Finding> {
 }
 
 /// Code `wide_interval`.
-fn wide_interval(b: &BaselineFacts) -> Option<Finding> {
+fn wide_interval(b: &BaselineFacts, between: &BetweenRuns) -> Option<Finding> {
     let half = (b.level.high_ns - b.level.low_ns) / 2.0 / b.level.mean_ns;
     let text = if half.is_finite() {
         format!("the mean is known to within {:.0} % only", half * 100.0)
     } else {
         "the runs are too short for an interval of the mean".into()
     };
-    let text = format!("{}: {text}; measure with a larger IOCount.", b.baseline.name());
+    let found = if b.baseline.mode() == Mode::Write { between.writes } else { between.reads };
+    let by_runs = found.map_or(0.0, |found| found.relative_half_width(1));
+    // Longer runs do not help against what changes from run to run.
+    let runs_differ = b.repeats.len() == 1 && half.is_finite() && by_runs > half / 2.0;
+    let advice = if runs_differ {
+        "equal runs differ by most of that: measure with --repeats 3 or more"
+    } else {
+        "measure with a larger IOCount"
+    };
+    let text = format!("{}: {text}; {advice}.", b.baseline.name());
     (half > WIDE || half.is_nan()).then(|| finding("wide_interval", Severity::Warning, text, b.runs.clone()))
 }
 

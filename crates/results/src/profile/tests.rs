@@ -8,6 +8,8 @@ use crate::contents::{Manifest, RecordFile, RunRow};
 use serde_json::json;
 use std::collections::BTreeMap;
 use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, RunEnd};
+use uflip_measure::MicroBenchmark;
+use uflip_measure::micro::Curve;
 use uflip_measure::run::{RtStats, RunOutcome, RunStats};
 
 const KIB: i64 = 1 << 10;
@@ -42,7 +44,7 @@ impl Maker {
         let repeats = self.runs.iter().filter(|r| r.baseline == baseline && r.point == point).count();
         let pattern = match (point, baseline.split_once('/')) {
             (_, Some((a, b))) => format!("1 {a} / 1 {b}"),
-            (Some(("parallelism", n)), None) => format!("{n} x {baseline}(io_size=32K)"),
+            (Some((micro, value)), None) => reference_pattern(micro, baseline, value),
             _ => format!("{baseline}(io_size=32K)"),
         };
         self.runs.push(Made {
@@ -74,6 +76,13 @@ impl Maker {
         let records = |row: &RunRow| Ok(records(&self.runs[row.spec.id as usize], row.spec.id));
         build_from(&self.contents(), &records).expect("nothing can fail")
     }
+}
+
+/// The pattern of a point as the planner would have it.
+fn reference_pattern(micro: &str, baseline: &str, value: i64) -> String {
+    let row = micro.parse::<MicroBenchmark>().expect("one of the nine").row();
+    let curve = Curve::One(baseline.parse().expect("a baseline"));
+    (row.pattern)(curve, value, Bytes(32 << 10)).expect("a value of Table 1").to_string()
 }
 
 /// The profile of a store without runs.
@@ -292,6 +301,15 @@ fn granular(made: &mut Maker, latency_us: f64, us_per_kib: f64) {
     }
 }
 
+/// The same line for each baseline, in proportion to what that costs at 32 KiB.
+fn granular_as(made: &mut Maker, base_ms: [f64; 4], latency: f64, per_kib: f64) {
+    let line = |bytes: i64| latency + per_kib * bytes as f64 / 1024.0;
+    for (baseline, ms) in BASELINES.into_iter().zip(base_ms) {
+        let cost = |bytes: i64| ms * line(bytes) / line(32 * KIB);
+        made.curve("granularity", baseline, (0..=9).map(|k| (512 << k, cost(512 << k))));
+    }
+}
+
 fn verdicts(profile: &Profile) -> BTreeMap<&str, (Verdict, &str)> {
     profile.hints.iter().map(|h| (h.id.as_str(), (h.verdict, h.statement.as_str()))).collect()
 }
@@ -311,7 +329,7 @@ fn the_granularity_line_comes_back_with_its_interval() {
 fn hints_on_sizes_and_alignment() {
     let both = |latency, per_kib, shifted: f64| {
         let mut made = device(&TABLE_3[2]);
-        granular(&mut made, latency, per_kib);
+        granular_as(&mut made, TABLE_3[2].base, latency, per_kib);
         made.curve("alignment", "RW", [(512, shifted), (8192, shifted), (16384, 18.0), (32768, 18.0)]);
         made.profile()
     };

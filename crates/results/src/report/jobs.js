@@ -19,7 +19,7 @@ function lineChart(label, series, { xLog = true, yLog = true, xText, yText, xNam
   const xTicks = (xLog ? values : linearTicks(xLow, xHigh, 8)).map(v => {
     const text = xText(v), half = text.length * 3.4 + 3, at = x(v), shown = at - half > free;
     if (shown) free = at + half;
-    return [svg("line", { class: "frame", x1: at, x2: at, y1: f.height - f.bottom, y2: f.height - f.bottom + (shown ? 5 : 3) }), shown && svg("text", { x: at, y: f.height - f.bottom + 18, "text-anchor": "middle" }, text)];
+    return [svg("line", { class: "frame", x1: at, x2: at, y1: f.height - f.bottom, y2: f.height - f.bottom + (shown ? 5 : 3) }), shown && svg("text", { x: Math.min(at, f.width - half), y: f.height - f.bottom + 18, "text-anchor": "middle" }, text)];
   });
   return el("figure", { class: "plain" }, svg("svg", { class: "chart", viewBox: `0 0 ${f.width} ${f.height}`, role: "img", "aria-label": label },
     thin(yTicks, 8).map(t => [svg("line", { class: "grid", x1: f.left, x2: f.width - f.right, y1: y(t), y2: y(t) }), svg("text", { x: f.left - 7, y: y(t) + 4, "text-anchor": "end" }, yText(t))]),
@@ -35,6 +35,7 @@ const signOf = style => svg("svg", { class: `sign c-${style.c}`, viewBox: "0 0 1
 const VARIANTS = [{ c: "m0", shape: "diamond" }, { c: "m1", shape: "square" }, { c: "SW", shape: "triangle" }, { c: "RR", shape: "circle" }, { c: "m2", shape: "diamond", hollow: true }, { c: "SR", shape: "square", hollow: true }];
 const numbers = v => three(v);
 const figureCard = (title, small, ...children) => (children.flat().some(Boolean) ? el("article", { class: "card" }, el("h3", {}, title, small && el("small", {}, ` ${small}`)), children) : null);
+const wideTable = table => el("div", { class: "scroll" }, table);
 const byKey = (list, key) => { const map = new Map(); for (const item of list) { const k = key(item); if (!map.has(k)) map.set(k, []); map.get(k).push(item); } return map; };
 const listOf = (object, name) => (Array.isArray(at(object, name)) ? object[name] : []);
 
@@ -57,14 +58,14 @@ function jobCards(job) {
   const off = [...byKey(shifted, m => m.shift_bytes)].map(([shift, list], i) => ({ name: `shifted by ${bytes(shift)}`, style: VARIANTS[i % 6], points: list.map(m => [m.block_bytes, m.ratio]) }));
   cards.push(figureCard("Misalignment", "speed of shifted over aligned random writes; figure 3.4a", lineChart("misalignment", off, { yLog: false, xText: bytes, yText: numbers, xName: "block size", yName: "of aligned", levels: [[1, "aligned"]] })));
   return cards.concat(recoveryCards(listOf(job, "recovery")), rewriteCard(listOf(job, "rewrite")), seriesCards(listOf(job, "series")), spikeCard(listOf(job, "spikes")),
-    driftCard(listOf(job, "drift"), speeds), mergeCard(at(job, "merge")));
+    driftCards(listOf(job, "drift")), mergeCard(at(job, "merge")));
 }
 
 // Figure C.4: how long it takes to write everything after a burst.
 function rewriteCard(list) {
   if (!list.length) return [];
-  return [figureCard("Writing the whole device after a burst", "figure C.4", el("table", {}, el("thead", {}, el("tr", {}, ["burst", "block", "minutes", "of normal", "run"].map(h => el("th", { scope: "col" }, h)))),
-    el("tbody", {}, list.map(r => el("tr", {}, el("td", {}, r.burst || "none"), el("td", {}, bytes(r.block_bytes)), el("td", {}, three(r.minutes)), el("td", {}, typeof r.over_normal === "number" ? `× ${three(r.over_normal)}` : NONE), el("td", {}, runButton(r.run)))))))];
+  return [figureCard("Writing the whole device after a burst", "figure C.4", wideTable(el("table", {}, el("thead", {}, el("tr", {}, ["burst", "block", "minutes", "of normal", "run"].map(h => el("th", { scope: "col" }, h)))),
+    el("tbody", {}, list.map(r => el("tr", {}, el("td", {}, (r.burst || "none") + (r.repeat > 0 ? `, pass ${r.repeat + 1}` : "")), el("td", {}, bytes(r.block_bytes)), el("td", {}, three(r.minutes)), el("td", {}, typeof r.over_normal === "number" ? `× ${three(r.over_normal)}` : NONE), el("td", {}, runButton(r.run))))))))];
 }
 
 // Figure 3.2: the time that each batch of a long series takes.
@@ -77,23 +78,48 @@ function seriesCards(list) {
 function mergeCard(merge) {
   const samples = listOf(merge, "samples");
   if (!samples.length) return [];
-  const of = field => samples.map(s => [s.sectors_per_sync * s.focal_factor, s[field] * s.sectors_per_sync * s.focal_factor]).filter(p => p[0] > 0 && p[1] > 0).sort((a, b) => a[0] - b[0]);
-  const held = merge.predicted ? `${merge.holds} of ${merge.predicted} points lie within 20 % of what the others predict.` : null;
+  const of = (field, kept = () => true) => samples.filter(kept).map(s => [s.sectors_per_sync * s.focal_factor, s[field] * s.sectors_per_sync * s.focal_factor]).filter(p => p[0] > 0 && p[1] > 0).sort((a, b) => a[0] - b[0]);
+  const block = merge.logical_block_source ? `Logical blocks of ${bytes(merge.logical_block_bytes)}, ${merge.logical_block_source}. ` : "";
+  const held = merge.predicted ? `${block}${merge.holds} of ${merge.predicted} points lie within 20 % of what the others predict.` : null;
+  const inOrder = s => s.in_order === true, atRandom = s => !inOrder(s);
+  const series = [{ name: "model", style: { c: "m2", shape: "square" }, dashed: true, points: of("predicted_sector_ns", atRandom) },
+    { name: "at random", style: { c: "RW", shape: "triangle" }, points: of("sector_ns", atRandom) }, { name: "in order, not fitted", style: { c: "SW", shape: "circle" }, points: of("sector_ns", inOrder) }];
+  const adds = ["switch", "full"].filter(name => at(merge, name, "merge_ns") > 0).map(name => `a ${name} merge adds ${time(merge[name].merge_ns)} (${count(merge[name].sizes.reduce((sum, size) => sum + size.syncs, 0))} writes)`);
   return [figureCard("Write cost model", "a visit to a logical block over the sectors written there; Lee et al., eq. 2", held && el("p", { class: "say" }, held),
-    lineChart("write cost model", [{ name: "model", style: { c: "m2", shape: "square" }, dashed: true, points: of("predicted_sector_ns") }, { name: "measured", style: { c: "RW", shape: "triangle" }, points: of("sector_ns") }], { xText: three, yText: tick, xName: "f R, sectors", yName: "" }),
+    adds.length ? el("p", { class: "say" }, `To a write of the same size ${adds.join(", ")}.`) : null,
+    lineChart("write cost model", series.filter(one => one.points.length), { xText: three, yText: tick, xName: "f R, sectors", yName: "" }),
     el("details", {}, el("summary", {}, "Residuals"), el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ["run", "R", "f", "measured T", "model", "off by", "predicted from the others"].map(h => el("th", { scope: "col" }, h)))),
       el("tbody", {}, samples.map(s => el("tr", {}, el("td", {}, runButton(s.run)), el("td", {}, three(s.sectors_per_sync)), el("td", {}, three(s.focal_factor)), el("td", {}, time(s.sector_ns)), el("td", {}, time(s.predicted_sector_ns)),
         el("td", {}, typeof s.residual === "number" ? signed(s.residual) : NONE), el("td", {}, typeof s.held_out_residual === "number" ? signed(s.held_out_residual) : NONE)))))))) ];
 }
 
+// A size as job files write it.
+const jobSize = b => (b % 1048576 === 0 ? `${b / 1048576}M` : b % 1024 === 0 ? `${b / 1024}K` : `${b}B`);
+
+// Figures C.1 and C.2: a curve for bursts of the experiment's own block size and
+// one for each that is the same for all sizes; what is both is on both.
+function burstCurves(all) {
+  const own = r => r.burst.replace(`bs=${jobSize(r.block_bytes)},`, "bs=same,");
+  const sizes = (name, of) => new Set(all.filter(r => of(r) === name).map(r => r.block_bytes)).size;
+  const curves = new Map();
+  for (const r of all) {
+    const same = own(r), names = sizes(r.burst, o => o.burst) > 1 || sizes(same, own) < 2 ? [r.burst] : [];
+    if (same !== r.burst && sizes(same, own) > 1) names.push(same);
+    for (const name of names) curves.set(name, [...(curves.get(name) || []), r]);
+  }
+  return [...curves];
+}
+
 function recoveryCards(all) {
   if (!all.length) return [];
-  const byBurst = [...byKey(all, r => r.burst)];
+  const byBurst = burstCurves(all);
   const over = (field, title, small, text, level) => figureCard(title, small, lineChart(title, byBurst.map(([burst, list], i) => ({
     name: `after ${burst}`, style: VARIANTS[i % 6], points: list.filter(r => typeof r[field] === "number").map(r => [r.block_bytes, r[field]]),
   })).filter(s => s.points.length), { yLog: false, xText: bytes, yText: text, xName: "block size", yName: "", levels: level }));
-  // The block size with the deepest and longest effect tells most as a time line.
-  const worst = all.reduce((w, r) => ((r.recovery_s || 0) > (w.recovery_s || 0) ? r : w), all[0]);
+  // The block size with the longest effect, and of these with the deepest, tells most as a time line.
+  const depth = r => Math.min(...r.windows_mb_per_s) / (r.steady_mb_per_s || r.median_mb_per_s);
+  const worse = (r, w) => (r.recovery_s || 0) - (w.recovery_s || 0) || depth(w) - depth(r);
+  const worst = all.reduce((w, r) => (worse(r, w) > 0 ? r : w), all[0]);
   const same = all.filter(r => r.block_bytes === worst.block_bytes);
   const line = same.map((r, i) => ({ name: `after ${r.burst}`, style: VARIANTS[i % 6], points: r.windows_mb_per_s.map((v, k) => [(k + 1) * r.window_s, v]) }));
   const steady = same.find(r => r.steady_mb_per_s !== null);
@@ -107,17 +133,22 @@ function recoveryCards(all) {
 
 function spikeCard(list) {
   if (!list.length) return [];
-  return [figureCard("Spikes in long series of writes", "figure 3.2", el("table", {}, el("thead", {}, el("tr", {}, ["job line", "spikes", "first at IO", "period", "height", "IOs between", "run"].map(h => el("th", { scope: "col" }, h)))),
-    el("tbody", {}, list.map(s => el("tr", {}, el("td", {}, s.line), el("td", {}, count(s.count)), el("td", {}, count(s.first_io)), el("td", {}, s.period_ios === null ? NONE : `${count(s.period_ios)} IOs`), el("td", {}, time(s.height_ns)), el("td", {}, time(s.between_ns)), el("td", {}, runButton(s.run)))))))];
+  return [figureCard("Spikes in long series of writes", "figure 3.2", wideTable(el("table", {}, el("thead", {}, el("tr", {}, ["job line", "spikes", "first at IO", "period", "height", "time between", "run"].map(h => el("th", { scope: "col" }, h)))),
+    el("tbody", {}, list.map(s => el("tr", {}, el("td", {}, s.line), el("td", {}, count(s.count)), el("td", {}, count(s.first_io)), el("td", {}, s.period_ios === null ? NONE : `${count(s.period_ios)} IOs`), el("td", {}, time(s.height_ns)), el("td", {}, time(s.between_ns)), el("td", {}, runButton(s.run))))))))];
 }
 
-function driftCard(list, speeds) {
-  const aged = speeds.filter(s => s.round !== null);
-  if (!aged.length) return [];
-  const blocks = [...byKey(aged, s => `${s.baseline} ${bytes(s.block_bytes)}`)];
-  const series = blocks.slice(0, 12).map(([name, points], i) => ({ name, style: { ...styleOf(points[0].baseline), ...(i >= 4 ? { shape: "square" } : {}) }, points: points.map(s => [s.round + 1, s.mb_per_s]) }));
-  return [figureCard("Speed over age", "figure 3.4b", lineChart("speed over age", series, { xLog: false, xText: count, yText: numbers, xName: "endurance round", yName: "MB/s" }),
-    list.length ? el("table", {}, el("thead", {}, el("tr", {}, ["", "block", "last over first", "% per 1,000 passes"].map(h => el("th", { scope: "col" }, h)))), el("tbody", {}, list.map(d => el("tr", {}, el("td", {}, d.baseline), el("td", {}, bytes(d.block_bytes)), el("td", {}, `× ${three(d.last_over_first)}`), el("td", {}, d.percent_per_1000_passes === null ? NONE : d.percent_per_1000_passes.toFixed(2)))))) : null)];
+// A card for each pattern, a curve for each block size and shift.
+function driftCards(list) {
+  const shown = d => (d.shift_bytes > 0 ? `${bytes(d.block_bytes)} shifted by ${bytes(d.shift_bytes)}` : bytes(d.block_bytes));
+  const rows = of => of.map(d => el("tr", {}, el("td", {}, shown(d)), el("td", {}, `× ${three(d.last_over_first)}`), el("td", {}, d.percent_per_1000_passes === null ? NONE : d.percent_per_1000_passes.toFixed(2))));
+  return [...byKey(list, d => d.baseline)].map(([baseline, of]) => {
+    const drawn = thin(of, VARIANTS.length);
+    const series = drawn.map((d, i) => ({ name: shown(d), style: VARIANTS[i % VARIANTS.length], points: d.points }));
+    return figureCard("Speed over age", `${baseline}; figure 3.4b`,
+      lineChart(`speed over age, ${baseline}`, series, { xLog: false, xText: count, yText: numbers, xName: "whole-device writes", yName: "MB/s" }),
+      el("p", { class: "status" }, `MB/s, 10⁶ bytes${drawn.length < of.length ? `; ${drawn.length} of ${of.length} block sizes are drawn` : ""}`),
+      wideTable(el("table", {}, el("thead", {}, el("tr", {}, ["block", "last over first", "% per 1,000 passes"].map(h => el("th", { scope: "col" }, h)))), el("tbody", {}, rows(of)))));
+  });
 }
 
 function logicalBlockCards(found) {

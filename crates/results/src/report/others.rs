@@ -9,7 +9,7 @@
 
 use crate::contents::StoreContents;
 use crate::error::{StoreError, path_error};
-use crate::model::{self, Curve, Curves, Models};
+use crate::model::{self, BlockSource, Curve, Curves, LogicalBlock, Models};
 use crate::profile::Profile;
 use serde::Serialize;
 use serde_json::Value;
@@ -45,7 +45,8 @@ struct Fitted {
 pub(crate) fn read(contents: &StoreContents) -> Result<Others, StoreError> {
     let file = |name: &str| json(&contents.dir.join(name));
     let logical_block = file("logical-block.json")?;
-    let block = logical_block.get("logical_block_bytes").and_then(Value::as_u64).map(Bytes);
+    let block = logical_block.get("logical_block_bytes").and_then(Value::as_u64);
+    let block = block.map(|b| LogicalBlock { bytes: Bytes(b), source: BlockSource::Measured });
     let mut curves = model::curves(&contents.runs);
     curves.runs.truncate(MOST_EVIDENCE);
     let enough = |c: &Curve| c.len() >= LEAST_SIZES;

@@ -2,9 +2,9 @@
 //!
 //! | form | a line |
 //! |---|---|
-//! | blkparse | `8,0 3 11 0.009507758 697 D W 223490 + 56 [kworker]` and `… C …` |
+//! | blkparse | `8,0 3 11 0.009507758 697 D W 223490 + 56 [kworker]` and `… C …`; the kernel's `blk` tracer (`blk_classic`) writes the same without the number 11 |
 //! | fio iolog 2 | `/dev/sda write 4096 8192`, after `fio version 2 iolog` |
-//! | fio iolog 3 | `17 /dev/sda write 4096 8192`, times in ms |
+//! | fio iolog 3 | `17 /dev/sda write 4096 8192`, times in us |
 //! | trace events | `fio-697 [003] d..1 12.5: block_rq_issue: 8,0 W 28672 () 223490 + 56 [fio]` |
 //!
 //! How: the first line that is one of a form decides. Lines of a form that are
@@ -12,6 +12,13 @@
 //! be an IO and is not is an error. Issue and completion of the same range pair
 //! up to a response time. Sectors are 512 bytes whatever the device's. Every line
 //! is bounded; memory grows by 40 bytes an IO and nothing else.
+//!
+//! As real text has it: a flush is issued as `FF … 0 + 0` (`FN` in blkparse's
+//! text) and completed at sector 2^64 - 1, or without a range; the write that
+//! asked for it completes with 0 sectors and is no IO. A request that the driver
+//! sends back is issued twice: it counts once, from the second time. fio appends
+//! the logs of several jobs, each with its own header: they are put in the order
+//! of their times. fio's documentation gives no unit for these; fio 3.33 writes us.
 
 use super::TraceIo;
 use std::collections::HashMap;
@@ -70,7 +77,12 @@ fn form_of(line: &str) -> Option<Form> {
     }
     let words = words(line);
     let first = words.first().is_some_and(|(_, w)| device_numbers(w));
-    (first && words.len() >= 6 && seconds(words[3].1).is_some()).then_some(Form::Blkparse)
+    (first && words.len() >= 6 && time_column(&words).is_some()).then_some(Form::Blkparse)
+}
+
+/// Where the time stands in blkparse's text, with or without a sequence number.
+fn time_column(words: &[(usize, &str)]) -> Option<usize> {
+    [3, 2].into_iter().find(|at| words.get(*at).is_some_and(|(_, word)| seconds(word).is_some()))
 }
 
 /// `12.000000345` in ns.
@@ -103,13 +115,17 @@ fn mode_of(letters: &str) -> Option<Mode> {
 /// Puts IOs and their completions together.
 #[derive(Default)]
 struct Collector<'a> {
-    /// `MAJOR,MINOR`: the one asked for, or the first seen.
+    /// `MAJOR,MINOR`, or a file of an iolog: the one asked for, or the first seen.
     device: Option<&'a str>,
     /// Given from outside: others are passed over.
     chosen: bool,
     ios: Vec<TraceIo>,
     open: HashMap<(u64, Mode), usize>,
     first: Option<Nanos>,
+    /// The trace tells of completions.
+    completes: bool,
+    /// IOs that the driver sent back.
+    returned: Vec<usize>,
 }
 
 impl<'a> Collector<'a> {
@@ -119,20 +135,32 @@ impl<'a> Collector<'a> {
         if mine || self.chosen {
             Ok(mine)
         } else {
-            Err("IOs of one device only; choose it with --device 8,0")
+            Err("IOs of one device or file only; choose it with --device 8,0 or --device NAME")
         }
     }
 
     fn issue(&mut self, at: Nanos, offset: u64, size: u32, mode: Mode) {
         let first = *self.first.get_or_insert(at);
-        self.open.insert((offset, mode), self.ios.len());
+        let before = self.open.insert((offset, mode), self.ios.len());
+        let same = |i: &usize| self.ios[*i].size == size;
+        self.returned.extend(before.filter(|i| self.completes && same(i)));
         self.ios.push(TraceIo { at: at.saturating_sub(first), offset, size, mode, response: None });
     }
 
     fn complete(&mut self, at: Nanos, offset: u64, mode: Mode) {
+        self.completes = true;
         let (Some(first), Some(open)) = (self.first, self.open.remove(&(offset, mode))) else { return };
         let io = &mut self.ios[open];
         io.response = Some(at.saturating_sub(first).saturating_sub(io.at));
+    }
+
+    /// The trace: without what was sent back, and several logs by their times.
+    fn finish(mut self) -> Vec<TraceIo> {
+        self.returned.sort_unstable();
+        let mut at = 0..;
+        self.ios.retain(|_| at.next().is_none_or(|i: usize| self.returned.binary_search(&i).is_err()));
+        self.ios.sort_by_key(|io| io.at);
+        self.ios
     }
 }
 
@@ -144,8 +172,8 @@ pub fn parse(text: &str) -> Result<Vec<TraceIo>, TraceError> {
     parse_device(text, None)
 }
 
-/// [`parse`] of only the IOs of one device, `MAJOR,MINOR`, in blkparse's text and
-/// in trace events.
+/// [`parse`] of only the IOs of one device, `MAJOR,MINOR` in blkparse's text and
+/// in trace events, the file's name in an iolog.
 ///
 /// # Errors
 /// As [`parse`].
@@ -172,7 +200,7 @@ pub fn parse_device(text: &str, device: Option<&str>) -> Result<Vec<TraceIo>, Tr
         let found = text.chars().take(40).collect();
         return Err(TraceError { line: 1, column: 1, expected, found });
     }
-    Ok(all.ios)
+    Ok(all.finish())
 }
 
 type Wrong = (usize, &'static str);
@@ -190,6 +218,9 @@ fn range(words: &[(usize, &str)], at: usize) -> Result<Option<(u64, u32)>, Wrong
         return Ok(None);
     }
     let count = words.get(at + 2).and_then(|w| w.1.parse::<u64>().ok());
+    if count == Some(0) {
+        return Ok(None);
+    }
     let offset = sector.parse::<u64>().ok().and_then(|s| s.checked_mul(SECTOR));
     let (Some(offset), Some(size)) = (offset, count.and_then(|c| c.checked_mul(SECTOR))) else {
         return Err((column, "SECTOR + COUNT"));
@@ -199,25 +230,30 @@ fn range(words: &[(usize, &str)], at: usize) -> Result<Option<(u64, u32)>, Wrong
 
 fn blkparse<'a>(line: &'a str, all: &mut Collector<'a>) -> Result<(), Wrong> {
     let words = words(line);
-    if words.len() < 7 || !device_numbers(words[0].1) {
+    if words.len() < 6 || !device_numbers(words[0].1) {
         return Ok(());
     }
-    let (action, mode) = (words[5].1, mode_of(words[6].1));
-    let Some(mode) = mode.filter(|_| matches!(action, "D" | "C")) else { return Ok(()) };
+    // Without a time that can be read, the columns are those of blkparse.
+    let time = time_column(&words).unwrap_or(3);
+    let (Some((_, action)), Some((_, letters))) = (words.get(time + 2), words.get(time + 3)) else {
+        return Ok(());
+    };
+    let Some(mode) = mode_of(letters).filter(|_| matches!(*action, "D" | "C")) else { return Ok(()) };
     if !all.takes(words[0].1).map_err(|expected| (words[0].0, expected))? {
         return Ok(());
     }
-    let at = seconds(words[3].1).ok_or((words[3].0, "a time in seconds such as 0.009507758"))?;
-    done(all, action == "D", at, range(&words, 7)?, mode);
+    let at = seconds(words[time].1).ok_or((words[time].0, "a time in seconds such as 0.009507758"))?;
+    done(all, *action == "D", at, range(&words, time + 4)?, mode);
     Ok(())
 }
 
 fn done(all: &mut Collector<'_>, issue: bool, at: Nanos, range: Option<(u64, u32)>, mode: Mode) {
     match range {
-        Some((offset, size)) if issue && size > 0 => all.issue(at, offset, size, mode),
-        Some((offset, _)) if !issue => all.complete(at, offset, mode),
-        _ if issue => all.issue(at, 0, 0, Mode::Flush),
-        _ => {}
+        Some((offset, size)) if issue => all.issue(at, offset, size, mode),
+        Some((offset, _)) => all.complete(at, offset, mode),
+        None if issue => all.issue(at, 0, 0, Mode::Flush),
+        None if mode == Mode::Flush => all.complete(at, 0, mode),
+        None => {}
     }
 }
 
@@ -243,7 +279,7 @@ fn event<'a>(line: &'a str, all: &mut Collector<'a>) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn iolog(line: &str, times: bool, all: &mut Collector<'_>) -> Result<(), Wrong> {
+fn iolog<'a>(line: &'a str, times: bool, all: &mut Collector<'a>) -> Result<(), Wrong> {
     let words = words(line);
     let skip = usize::from(times);
     let Some((column, action)) = words.get(skip + 1).copied() else { return Ok(()) };
@@ -254,14 +290,18 @@ fn iolog(line: &str, times: bool, all: &mut Collector<'_>) -> Result<(), Wrong> 
         "sync" | "datasync" => Mode::Flush,
         _ => return Ok(()),
     };
+    let (start, file) = words[skip];
+    if !all.takes(file).map_err(|expected| (start, expected))? {
+        return Ok(());
+    }
     let at = match times {
         false => 0,
         true => words[0]
             .1
             .parse::<u64>()
             .ok()
-            .and_then(|ms| ms.checked_mul(1_000_000))
-            .ok_or((words[0].0, "a time in ms"))?,
+            .and_then(|us| us.checked_mul(1000))
+            .ok_or((words[0].0, "a time in us"))?,
     };
     if mode == Mode::Flush {
         all.issue(Nanos(at), 0, 0, mode);

@@ -24,6 +24,10 @@ pub struct JobArgs {
     /// Only these of the job's lines
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
+    /// The device's logical block, as uflip logical-block finds it; the same as
+    /// `set logical=SIZE` in the job [default: 4M, assumed]
+    #[arg(long, value_name = "SIZE")]
+    pub logical_block: Option<Bytes>,
     /// The folder for the results; a new one is made where none is named
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -62,6 +66,7 @@ impl JobArgs {
             file: None,
             suite: None,
             only: Vec::new(),
+            logical_block: None,
             output: None,
             check: false,
             to_fio: false,
@@ -118,12 +123,14 @@ pub struct PredictArgs {
     /// file of ours (.parquet)
     #[arg(long, value_name = "FILE")]
     pub trace: PathBuf,
-    /// Only the IOs of this device, MAJOR,MINOR, of blkparse text or trace events
-    #[arg(long, value_name = "MAJ,MIN")]
+    /// Only the IOs of this device: MAJOR,MINOR of blkparse text or trace
+    /// events, a file's name of an iolog
+    #[arg(long, value_name = "MAJ,MIN|FILE")]
     pub device: Option<String>,
-    /// The device's logical block
-    #[arg(long, value_name = "SIZE", default_value = "4M")]
-    pub logical_block: Bytes,
+    /// The device's logical block [default: what uflip logical-block left in
+    /// DIR, else 4M]
+    #[arg(long, value_name = "SIZE")]
+    pub logical_block: Option<Bytes>,
     /// Also replay the trace on this simulated device: a name of the catalogue
     /// or a device file
     #[arg(long, value_name = "NAME|FILE")]

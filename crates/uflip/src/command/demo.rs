@@ -63,7 +63,7 @@ pub struct Experiment {
     pub parameter: &'static str,
     /// What is measured.
     pub what: &'static str,
-    /// Why the results differ.
+    /// What the paper found to make results differ.
     pub why: &'static str,
     /// With a parameter too small.
     pub bad: Results,
@@ -207,10 +207,10 @@ fn experiments(bad: [Results; 3], good: [Results; 3]) -> Vec<Experiment> {
         (
             "IOIgnore",
             "RW in runs of five lengths",
-            "the first writes after a rest are cheap: how many of them are in the mean hangs on the run's length",
+            "the first writes after a rest cost something else: how many of them are in the mean hangs on the run's length",
         ),
         ("IOCount", "RW again and again", "a few writes happen to meet more or fewer of the dear ones"),
-        ("Pause", "SR after random writes", "the device is still busy with the writes of the run before"),
+        ("Pause", "SR after random writes", "the device may still be busy with the writes of the run before"),
     ];
     let both = bad.into_iter().zip(good);
     told.into_iter()
@@ -219,7 +219,7 @@ fn experiments(bad: [Results; 3], good: [Results; 3]) -> Vec<Experiment> {
         .collect()
 }
 
-/// Only the first half of the automatic method.
+/// The automatic method as far as the parameters.
 fn calibrate(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<Calibration> {
     let virtual_time = device.is_virtual();
     let mut plan = PlanOptions::new(if virtual_time { Preset::Standard } else { Preset::Quick });
@@ -227,7 +227,7 @@ fn calibrate(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<C
     let budget = (!virtual_time).then_some(QUICK_BUDGET);
     let options =
         AutoOptions { plan, geometry: device.geometry(), virtual_time, budget, pause_between: None };
-    lab::calibrate(&options, device, &STOP)
+    lab::parameters(&options, device, &STOP)
 }
 
 #[cfg(test)]

@@ -143,6 +143,7 @@ fn read(args: &JobArgs) -> anyhow::Result<Job> {
     {
         return Err(usage(format!("the rounds need the line {0}; add it: --only …,{0}", needed.name)));
     }
+    job.logical_block = args.logical_block.or(job.logical_block);
     job.lines.retain(|line| args.only.is_empty() || args.only.contains(&line.name));
     Ok(job)
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use uflip_device::{Bytes, Geometry, Nanos, RunEnd, RunLimits};
 use uflip_measure::dry_run::write_csv;
-use uflip_measure::pattern::{Baseline, Basic, Location, Pattern, Ratio, Timing};
+use uflip_measure::pattern::{Baseline, Basic, Location, Mode, Pattern, Ratio, Timing};
 use uflip_measure::run::{RtStats, RunStats};
 use uflip_results::export::{self, Format};
 use uflip_results::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape};
@@ -53,7 +53,13 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     if pattern.writes() {
         let bytes = written_bytes(&pattern, args.io_count);
         let (range, capacity) = (target::pattern_range(&pattern), opened.device.geometry().capacity);
-        eprintln!("{}", target::will_be_written(&range, bytes, capacity, &args.target));
+        if bytes > Bytes(0) {
+            eprintln!("{}", target::will_be_written(&range, bytes, capacity, &args.target));
+        }
+        if pattern.basics().iter().any(|basic| basic.mode == Mode::Trim) {
+            let (start, end) = (Bytes(range.start), Bytes(range.end));
+            eprintln!("{} will be trimmed between {start} and {end}: what stands there is lost", args.target);
+        }
     }
     eprintln!("{pattern}, seed {seed}");
     let (end, stats) = measure(&args, &pattern, seed, &mut opened)?;
@@ -138,7 +144,8 @@ fn fit(pattern: &Pattern, geometry: Geometry) -> anyhow::Result<Pattern> {
 
 /// Bytes that `io_count` IOs a stream write, mixes counted as if all wrote.
 fn written_bytes(pattern: &Pattern, io_count: u64) -> Bytes {
-    let largest = pattern.basics().iter().map(|b| b.io_size.0).max().unwrap_or(0);
+    let writes = pattern.basics().into_iter().filter(|basic| basic.mode == Mode::Write);
+    let largest = writes.map(|basic| basic.io_size.0).max().unwrap_or(0);
     Bytes(largest.saturating_mul(io_count).saturating_mul(pattern.stream_count() as u64))
 }
 

@@ -42,7 +42,10 @@ pub fn plan_options(
     options.baselines =
         args.baselines.iter().map(|name| name.parse().map_err(usage)).collect::<Result<_, _>>()?;
     if let Some(state) = args.state {
-        options.state = state.into();
+        if state == State::Trim {
+            place.may_be_trimmed()?;
+        }
+        options.state = state;
     }
     options.repeats = args.repeats.unwrap_or(options.repeats);
     options.pause_between_runs = args.pause_between.unwrap_or(options.pause_between_runs);

@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 use std::path::Path;
 use uflip_device::{Bytes, Mode, Nanos};
-use uflip_results::model::{self, Models, Prediction};
+use uflip_results::model::{self, LogicalBlock, Models, Prediction};
 use uflip_results::trace::{self, Character, TraceIo};
 use uflip_results::{Store, read_records};
 use uflip_sim::SimDevice;
@@ -61,11 +61,12 @@ struct Row {
 pub fn predict(args: PredictArgs) -> anyhow::Result<()> {
     let contents = Store::open(&args.dir)?;
     let trace = read(&args.trace, args.device.as_deref())?;
-    let models = model::fit_store(&contents, Some(args.logical_block))?;
+    let block = model::block::find(&args.dir, args.logical_block)?;
+    let models = model::fit_store(&contents, args.logical_block)?;
     let simulated = args.sim.as_deref().map(|name| simulate(&args, name, &trace)).transpose()?;
     let predictions = model::predict(&models, &trace).into_iter();
     let facts = Facts {
-        character: trace::character(&trace, args.logical_block),
+        character: trace::character(&trace, block.bytes),
         measured_ns: model::measured_ns(&trace),
         predictions: predictions.map(|p| row(p, simulated.as_ref())).collect(),
         simulated,
@@ -129,10 +130,14 @@ fn as_text(facts: &Facts) -> String {
     let number = |s: Option<f64>| s.map_or("-".to_string(), |s| format!("{s:.3}"));
     let time =
         |ns: Option<f64>| ns.map_or("not fitted".to_string(), |ns| Nanos(ns.max(0.0) as u64).to_string());
+    let block = facts.models.logical_block_bytes.zip(facts.models.logical_block_source);
+    let block = block.map_or(String::new(), |(bytes, source)| {
+        format!(" of {}", LogicalBlock { bytes: Bytes(bytes), source })
+    });
     let mut text = format!(
         "trace      {} reads of {}, {} writes of {}, {} flushes\n\
          \x20          {} sequential in {} streams, {} aligned to their size\n\
-         \x20          {} syncs, R {} sectors, f {}, {} logical blocks\n\
+         \x20          {} syncs, R {} sectors, f {}, {} logical blocks{block}\n\
          merges     ",
         c.reads,
         Bytes(c.read_bytes),

@@ -3,6 +3,7 @@
 //! before anything is measured.
 
 mod auto;
+mod enforce;
 mod plan_file;
 
 use crate::args::{Cli, Command, MethodArg, RunArgs};
@@ -11,28 +12,24 @@ use crate::command::{fresh_seed, job, profile, report, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::live::Live;
-use crate::progress::{Display, round_time};
+use crate::progress::Display;
 use crate::target::{self, Access, Opened, Place, SCRATCH};
 use crate::usage;
 use anyhow::{Context, bail};
 use clap::Parser;
+use enforce::Enforcer;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
-use uflip_device::{
-    Bytes, Device, DeviceError, EngineOptions, Nanos, RunEnd, Stop, measure_overhead, scratch,
-};
+use uflip_device::{Bytes, Device, EngineOptions, Nanos, Stop, measure_overhead, scratch};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::{AutoOptions, Extent, first_plan};
 use uflip_measure::run::Sink;
-use uflip_measure::{
-    Budget, Control, Plan, PlanOptions, Preset, Progress, ResetRequest, execute, make_plan, state,
-};
+use uflip_measure::{Budget, Control, Plan, PlanOptions, Preset, Progress, ResetRequest, execute, make_plan};
 use uflip_results::{Durability, Manifest, Store};
 
 /// The part of the manifest that `--resume` goes by.
@@ -370,8 +367,9 @@ fn measure_fixed(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
         Some(page) => Display::on_page(left, options.budget_ns, page),
         None => Display::new(left, options.budget_ns),
     };
+    let mut enforcer = Enforcer::new(dir, &options.engine, opened.device.is_virtual());
     let mut enforce = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
-        enforce(request, device, stop, &|text| say(shown, page.as_deref(), text))
+        enforcer.enforce(request, device, stop, &|text| say(shown, page.as_deref(), text))
     };
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
@@ -411,41 +409,6 @@ fn say(shown: Shown, page: Option<&Live>, text: &str) {
         (None, Shown::Nothing) => {}
         (None, _) => eprintln!("{text}"),
     }
-}
-
-/// How often a word is said of a state's progress.
-const STATE_NEWS: Duration = Duration::from_secs(5);
-
-/// Brings the device to a state; says every few seconds how far it is.
-fn enforce(
-    request: ResetRequest,
-    device: &mut dyn Device,
-    stop: &Stop,
-    say: &(dyn Fn(&str) + Sync),
-) -> Result<RunEnd, DeviceError> {
-    let submitted = Arc::new(AtomicU64::new(0));
-    let total = device.geometry().capacity;
-    let (done, over) = mpsc::channel::<()>();
-    std::thread::scope(|scope| {
-        let counter = submitted.clone();
-        scope.spawn(move || {
-            let began = Instant::now();
-            while over.recv_timeout(STATE_NEWS) == Err(mpsc::RecvTimeoutError::Timeout) {
-                let written = counter.load(Ordering::Relaxed).min(total.0);
-                let left = began.elapsed().mul_f64((total.0 - written) as f64 / written.max(1) as f64);
-                let percent = written * 100 / total.0.max(1);
-                let (left, written) = (round_time(left), Bytes(written));
-                say(&format!(
-                    "  state {}: {written} of {total} written ({percent} %), about {left} left",
-                    request.state
-                ));
-            }
-        });
-        let end = state::enforce_counted(request.state, request.seed, device, stop, &submitted);
-        // Ends the thread; it cannot have ended by itself.
-        drop(done);
-        end
-    })
 }
 
 /// What the plan comes to, in a line or two.

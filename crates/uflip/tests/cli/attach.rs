@@ -276,6 +276,27 @@ fn processors_wanted() -> f64 {
     share.and_then(|share| share.parse().ok()).unwrap_or(0.0)
 }
 
+/// Threads that wake one another for an IO on an attached device: the loop
+/// driver's, the file system's, the one that answers in time, and the asking one.
+const WAKES: f64 = 4.0;
+/// What a thread is late by anywhere, in ms: the kernel's slack of timers.
+const SLACK_MS: f64 = 0.05;
+
+/// How much later than asked the machine wakes a thread that sleeps as long as
+/// an IO of these devices takes, on average, in ms, slack apart. A virtual machine
+/// that others share a processor with may be late by any time while it looks idle
+/// from within.
+fn timers_late_ms() -> f64 {
+    const SLEEP: Duration = Duration::from_micros(1200);
+    const SLEEPS: u32 = 100;
+    let late = (0..SLEEPS).map(|_| {
+        let began = Instant::now();
+        std::thread::sleep(SLEEP);
+        began.elapsed().saturating_sub(SLEEP).as_secs_f64() * 1e3
+    });
+    (late.sum::<f64>() / f64::from(SLEEPS) - SLACK_MS).max(0.0)
+}
+
 /// Runs a program before others that want the processor, where that can be
 /// had: what else the machine does is not what is measured.
 fn run_promptly(program: &str, args: &[&str]) -> String {
@@ -311,14 +332,17 @@ fn fio_mean_ms(device: &str, base: &str) -> f64 {
 /// Measures on new attachments until the mean is within 10 % of the model's:
 /// other work on the machine makes a measurement slower now and then, while an
 /// error of ours is there every time. Where it never is, that is a failure
-/// unless the processors were wanted by others all along.
+/// unless the processors were wanted by others, or timers were late by as much,
+/// all along.
 fn assert_within_10_percent(device: &str, base: &str, who: &str, measure: fn(&str, &str) -> f64) {
     let model = uflip_mean_ms(&format!("sim:{device}"), base);
     assert!(model >= 1.0, "{device} {base} is no case for this test: {model} ms");
-    let (mut seen, mut wanted) = (Vec::new(), f64::INFINITY);
+    let (mut seen, mut late, mut wanted) = (Vec::new(), Vec::new(), f64::INFINITY);
     for attempt in 1..=ATTEMPTS {
         let Some(attached) = Attached::new(&[device]) else { return };
+        let before = timers_late_ms();
         let mean = measure(attached.name(), base);
+        late.push(before.max(timers_late_ms()));
         if (mean / model - 1.0).abs() <= 0.1 {
             eprintln!("{who} {device} {base}: {mean:.3} ms attached, {model:.3} by the model, at {attempt}");
             return;
@@ -328,8 +352,13 @@ fn assert_within_10_percent(device: &str, base: &str, who: &str, measure: fn(&st
     }
     let result = format!("{who} {device} {base}: {seen:.3?} ms attached, {model:.3} ms by the model");
     let too_slow = seen.iter().all(|mean| *mean > model);
-    assert!(too_slow && wanted > 50.0, "{result}");
-    skipped(&format!("others wanted the processors {wanted} % of the time: {result}"));
+    late.sort_by(f64::total_cmp);
+    let late = late[late.len() / 2];
+    let excused = wanted > 50.0 || WAKES * late > 0.1 * model;
+    assert!(too_slow && excused, "{result}; timers late by {late:.3} ms besides");
+    skipped(&format!(
+        "others wanted the processors {wanted} % of the time, timers were late by {late:.3} ms besides: {result}"
+    ));
 }
 
 #[test]

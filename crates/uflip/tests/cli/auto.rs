@@ -1,6 +1,6 @@
 //! The automatic method on simulated devices whose truth is known, and on files.
 
-use crate::support::{expect, finished_runs, signal, text, uflip};
+use crate::support::{Loop, expect, finished_runs, signal, text, uflip};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
@@ -228,4 +228,127 @@ fn calibrate_stops_at_the_plan_and_resume_goes_on_by_it() {
     let (_, refused) = expect(folder.path(), 2, &["calibrate", "sim:mtron", "--method", "fixed", "-o", "x"]);
     assert!(refused.contains("leave --method fixed"), "{refused}");
     assert!(!folder.path().join("x").exists());
+}
+
+/// Trims linger, too: where the state begins with them, the pause test has them,
+/// and what they took away is written again.
+#[test]
+fn the_trimmed_state_and_what_trims_leave_behind() {
+    let (folder, found) = calibrate("sim:mtron", &["--state", "trim", "--baselines", "SR,RW"]);
+    let tests = found["pause"]["tests"].as_array().unwrap();
+    let batches: Vec<&str> = tests.iter().map(|t| t["batch"].as_str().unwrap()).collect();
+    assert_eq!(batches, ["RW", "RT"]);
+    assert_eq!(found["state"]["enforced"], "trim");
+    let plan = read(&folder.path().join("o/plan.json"));
+    assert_eq!(plan["steps"][0]["state"], "trim");
+    let pattern = |id: u64| {
+        let run = planned_runs(&plan).find(|r| r["id"].as_u64() == Some(id)).unwrap();
+        (run["pattern"].as_str().unwrap().to_string(), run["io_count"].as_u64())
+    };
+    let batch = tests[1]["run_batch"].as_u64().unwrap();
+    let last_read = tests[1]["runs_after"].as_array().unwrap().last().unwrap().as_u64().unwrap();
+    let (trims, count) = pattern(batch);
+    assert!(trims.starts_with("RT(") && trims.contains("repeat=no"), "{trims}");
+    assert_eq!(pattern(last_read + 1), (trims.replace("RT(", "RW("), count));
+}
+
+#[test]
+fn what_cannot_be_trimmed_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    for target in ["file.bin", "sim:ibm-deskstar-hdd-60G"] {
+        let (_, err) = expect(folder.path(), 2, &["run", target, "--state", "trim", "-o", "o"]);
+        assert!(err.contains("type --state random"), "{err}");
+    }
+    let (_, err) = expect(folder.path(), 2, &["run", "sim:mtron", "--state", "sequential:3T", "-o", "o"]);
+    assert!(err.contains("sequential:64K"), "{err}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
+}
+
+/// Ctrl-C while a state is enforced: the resume goes on with the IO after the
+/// last one done.
+#[test]
+fn a_half_enforced_state_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["run", "disk.bin", "--scratch-size", "192M", "--state", "sequential:4K", "-o", "o", "--seed"];
+    let more = ["5", "--only", "granularity", "--values", "granularity=32K", "--budget", "20s"];
+    let child = uflip()
+        .current_dir(folder.path())
+        .args([&args[..], &more].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while !folder.path().join("o/plan.json").exists() && began.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(400));
+    signal(child.id(), "INT");
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out.stderr));
+    let half = read(&folder.path().join("o/state.json"));
+    if half["done"] == true {
+        eprintln!(
+            "skipped: this disk takes 48,000 writes in 400 ms, the state was reached before the signal"
+        );
+        return;
+    }
+    let ios = half["ios"].as_u64().unwrap();
+    assert!(ios > 0 && ios < 49_152, "{half}");
+    let (_, err) = expect(folder.path(), 0, &["run", "-o", "o", "--resume"]);
+    assert!(err.contains(&format!("going on after {ios} IOs")), "{err}");
+    let whole = read(&folder.path().join("o/state.json"));
+    assert_eq!((&whole["done"], &whole["resumed_at_ios"]), (&true.into(), &serde_json::json!([ios])));
+    assert_eq!(whole["written_bytes"], 192 << 20);
+}
+
+/// The demonstration on a real file: whatever the disk does, it is told.
+#[test]
+fn the_demonstration_goes_on_a_real_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, err) =
+        expect(folder.path(), 0, &["demo", "disk.bin", "--scratch-size", "64M", "--json", "--seed", "2"]);
+    assert!(err.contains("will be written"), "{err}");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    let experiments = told["experiments"].as_array().unwrap();
+    let parameters: Vec<&str> = experiments.iter().map(|e| e["parameter"].as_str().unwrap()).collect();
+    assert_eq!(parameters, ["IOIgnore", "IOCount", "Pause"]);
+    for (experiment, results) in experiments.iter().zip([5, 8, 8]) {
+        for when in ["bad", "good"] {
+            let ms = experiment[when]["ms"].as_array().unwrap();
+            assert_eq!(ms.len(), results, "{experiment}");
+            assert!(ms.iter().all(|ms| ms.as_f64().is_some_and(|ms| ms > 0.0)), "{experiment}");
+        }
+    }
+    let found = &told["calibration"];
+    assert!(found["baselines"]["RW"]["io_count"].as_u64() > found["baselines"]["RW"]["io_ignore"].as_u64());
+    assert!(found["plan"].is_null(), "no plan is made for it");
+}
+
+/// Trims on a real block device: the state, the pause test, and what a device or
+/// an engine has not.
+#[test]
+fn a_loop_device_is_trimmed() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(device) = Loop::new(64 << 20) else { return };
+    let path = device.name();
+    let consent = ["--erase-device", path];
+    let go = |code: i32, args: &[&str]| expect(folder.path(), code, &[args, &consent[..]].concat());
+    let trims = ["pattern", path, "--pattern", "ST(io_size=16M)", "--io-count", "4"];
+    let (_, err) = go(0, &trims);
+    assert!(err.contains("will be trimmed between 0B and 64M"), "{err}");
+    let (_, err) = go(1, &[&trims[..], &["--engine", "io_uring"]].concat());
+    assert!(err.contains("--engine sync"), "{err}");
+    let (_, err) = go(1, &[&trims[..], &["--discard", "secure"]].concat());
+    assert!(err.contains("--discard plain"), "{err}");
+    let args = ["run", path, "--state", "trim", "-o", "o", "--seed", "4", "--only", "granularity"];
+    go(0, &[&args[..], &["--values", "granularity=32K"]].concat());
+    let found = read(&folder.path().join("o/calibration.json"));
+    let tests = found["pause"]["tests"].as_array().unwrap();
+    assert!(tests.iter().any(|test| test["batch"] == "RT"), "{tests:?}");
+    let state = read(&folder.path().join("o/state.json"));
+    assert_eq!(
+        (&state["state"], &state["done"], &state["written_bytes"]),
+        (&"trim".into(), &true.into(), &(64 << 20).into())
+    );
 }

@@ -3,7 +3,13 @@
 
 use crate::support::{Loop, expect, is_root, skipped};
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use uflip_device::Mode;
+use uflip_results::trace::{TraceIo, of_records, parse_device};
+use uflip_results::{Store, read_records};
 
 /// One request: `R` or `W`, offset and size in bytes.
 type Request = (char, u64, u64);
@@ -135,6 +141,117 @@ fn the_kernels_trace_is_read_and_predicted() {
     );
     assert_eq!(facts["character"]["sizes"]["8192"], 40);
     assert!(facts["measured_ns"].as_f64().unwrap() > 0.0, "{facts:#}");
+}
+
+/// The kernel's `blk` tracer, whose binary form is what blktrace hands to
+/// blkparse. There is one for the whole machine, so it is left alone where
+/// somebody uses it.
+struct BlkTracer {
+    root: &'static Path,
+    enable: PathBuf,
+}
+
+impl BlkTracer {
+    fn start(device: &Path) -> Option<BlkTracer> {
+        let root = Path::new("/sys/kernel/tracing");
+        let name = device.file_name().and_then(|n| n.to_str()).expect("a plain name");
+        let enable = PathBuf::from(format!("/sys/block/{name}/trace/enable"));
+        let says =
+            |file: &str, text: &str| fs::read_to_string(root.join(file)).is_ok_and(|t| t.trim() == text);
+        if !enable.is_file() || !says("current_tracer", "nop") || !says("events/enable", "0") {
+            skipped("no blk tracer: needs root, CONFIG_BLK_DEV_IO_TRACE and a tracefs that nobody uses");
+            return None;
+        }
+        let tracer = BlkTracer { root, enable };
+        for (file, text) in
+            [("current_tracer", "blk"), ("trace_options", "nocontext-info"), ("trace_options", "bin")]
+        {
+            tracer.set(file, text);
+        }
+        fs::write(&tracer.enable, "1").expect("the tracer can be switched on");
+        Some(tracer)
+    }
+
+    fn set(&self, file: &str, text: &str) {
+        let _ = fs::write(self.root.join(file), text);
+    }
+
+    /// What was traced, through blkparse; `None` where that is not installed.
+    fn blkparse(&self) -> Option<String> {
+        const NONBLOCK: i32 = 0o4000;
+        let mut bytes = Vec::new();
+        let pipe = fs::File::options().read(true).custom_flags(NONBLOCK).open(self.root.join("trace_pipe"));
+        // It ends with "would block": everything was read.
+        let _ = pipe.expect("the trace can be read").read_to_end(&mut bytes);
+        let mut command = Command::new("blkparse");
+        command.args(["-i", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let Ok(mut child) = command.spawn() else {
+            skipped("no blkparse");
+            return None;
+        };
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let feed = std::thread::spawn(move || stdin.write_all(&bytes));
+        let output = child.wait_with_output().expect("blkparse ends");
+        feed.join().expect("no panic").expect("blkparse reads all");
+        Some(crate::support::text(&output.stdout))
+    }
+}
+
+impl Drop for BlkTracer {
+    fn drop(&mut self) {
+        let _ = fs::write(&self.enable, "0");
+        for (file, text) in
+            [("trace_options", "nobin"), ("trace_options", "context-info"), ("current_tracer", "nop")]
+        {
+            self.set(file, text);
+        }
+    }
+}
+
+/// What a trace says of what was written: offset, size and mode of each IO.
+fn changes(trace: &[TraceIo]) -> Vec<(u64, u32, Mode)> {
+    trace.iter().filter(|io| io.mode != Mode::Read).map(|io| (io.offset, io.size, io.mode)).collect()
+}
+
+/// Trace events and blkparse's text of the same run say what our own records
+/// say: every write and flush, in order.
+#[test]
+fn the_kernels_traces_say_what_our_records_say() {
+    let Some(device) = Loop::new(64 << 20) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("a.job"), "a rw,sw bs=4K,16K count=64 sync=1,4\nplain rr,rw bs=4K,64K count=50")
+        .unwrap();
+    let (events, tracer) = (Trace::start(&device.device), BlkTracer::start(&device.device));
+    let Some(events) = events else { return };
+    expect(
+        folder,
+        0,
+        &["job", device.name(), "a.job", "-o", "out", "--seed", "3", "--erase-device", device.name()],
+    );
+    let text = fs::read_to_string(events.instance.join("trace")).expect("the trace can be read");
+    let blkparse = tracer.as_ref().and_then(BlkTracer::blkparse);
+    drop(tracer);
+    let out = folder.join("out");
+    let mut runs = Store::open(&out).unwrap().runs;
+    runs.sort_by_key(|row| row.spec.id);
+    let records =
+        runs.iter().flat_map(|row| of_records(&read_records(&out.join(&row.records.file)).unwrap()));
+    let ours = changes(&records.collect::<Vec<_>>());
+    assert!(ours.len() > 600 && ours.iter().any(|io| io.2 == Mode::Flush), "{}", ours.len());
+    for (name, text) in [("events", Some(text)), ("blkparse", blkparse)] {
+        let Some(text) = text else { continue };
+        fs::write(folder.join(name), &text).unwrap();
+        let theirs = parse_device(&text, Some(&events.device)).unwrap();
+        assert_eq!(changes(&theirs), ours, "{name}");
+        assert!(theirs.iter().all(|io| io.response.is_some()), "{name}: each was issued and completed");
+        let args = ["predict", "out", "--trace", name, "--device", &events.device, "--json"];
+        let facts: serde_json::Value = serde_json::from_str(&expect(folder, 0, &args).0).unwrap();
+        let flushes = ours.iter().filter(|io| io.2 == Mode::Flush).count();
+        assert_eq!(facts["character"]["flushes"], flushes);
+        assert_eq!(facts["character"]["writes"], ours.len() - flushes);
+        assert!(facts["measured_ns"].as_f64().unwrap() > 0.0, "{name}");
+    }
 }
 
 #[test]

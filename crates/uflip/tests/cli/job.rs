@@ -27,7 +27,7 @@ fn job_on(folder: &std::path::Path, target: &str, more: &[&str]) -> serde_json::
     let recovery = report["recovery"].as_array().unwrap();
     assert_eq!(recovery.len(), 4, "two bursts of two lengths");
     assert!(recovery.iter().all(|r| r["windows_mb_per_s"].as_array().unwrap().len() >= 9));
-    assert_eq!(report["drift"].as_array().unwrap().len(), 1);
+    assert_eq!(report["drift"].as_array().unwrap().len(), 2, "aligned and shifted");
     report
 }
 
@@ -92,4 +92,28 @@ fn what_is_wrong_is_said_with_its_place() {
     let (out, _) = expect(folder.path(), 0, &["job", "x.bin", "b.job", "--to-fio"]);
     assert!(out.contains("rw=randwrite") && out.contains("std: until="), "{out}");
     assert!(!folder.path().join("x.bin").exists());
+}
+
+/// Sizes that self-scaling left out are not missing, and the job's own time
+/// limits are no fault; a run that is really missing is.
+#[test]
+fn what_a_job_leaves_out_on_purpose_is_no_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("j.job"), "std sr,rr bs=4K..64K*2 time=50ms until=2.5%\n").unwrap();
+    expect(folder.path(), 0, &["job", "sim:toshiba-transmemory-1G", "j.job", "-o", "o", "--seed", "1"]);
+    let codes = |folder: &std::path::Path| -> Vec<String> {
+        let (out, _) = expect(folder, 0, &["profile", "o", "--json"]);
+        let profile: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let all = profile["soundness"].as_array().unwrap();
+        all.iter().map(|f| f["code"].as_str().unwrap().to_string()).collect()
+    };
+    let planned =
+        std::fs::read_to_string(folder.path().join("o/plan.json")).unwrap().matches("\"io_count\"").count();
+    let runs = std::fs::read_to_string(folder.path().join("o/runs.ndjson")).unwrap();
+    assert!(runs.lines().count() < planned, "self-scaling left something out");
+    let before = codes(folder.path());
+    assert!(!before.iter().any(|c| c == "incomplete" || c == "time_limit_hit"), "{before:?}");
+    let less: String = runs.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    std::fs::write(folder.path().join("o/runs.ndjson"), less).unwrap();
+    assert!(codes(folder.path()).contains(&"incomplete".to_string()));
 }

@@ -7,10 +7,10 @@ use serde_json::Value;
 /// Some of its cells; a change of the model or of the method is noticed here.
 const PINNED: [(&str, f64, &str); 6] = [
     ("sr", 1.874, "fitted"),
-    ("sw", 3.094, "fitted"),
+    ("sw", 3.095, "fitted"),
     ("rw", 235.1, "fitted"),
-    ("partitions_factor", 4.713, "fitted"),
-    ("reverse", 8.041, "fitted"),
+    ("partitions_factor", 4.712, "fitted"),
+    ("reverse", 8.147, "fitted"),
     ("large_incr", 1.004, "predicted"),
 ];
 

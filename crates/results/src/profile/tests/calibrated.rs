@@ -71,6 +71,8 @@ fn what_is_wrong_is_a_finding() {
     let dropped = json!([{ "micro_benchmark": "order", "baseline": "SW", "label": "4", "reason": "time" }]);
     let disturbed =
         json!([{ "run": 3, "other_ios": 99, "cpu_stall_share": 0.5, "io_stall_share": 0.5, "load": 3.0 }]);
+    let slowed = json!([{ "run": 3, "other_ios": 0, "cpu_stall_share": 0.0, "io_stall_share": 0.5, "load": 3.0,
+        "cpu_mhz": [3000.0, 800.0], "throttles": 2 }]);
     let drift =
         json!({ "ratio": { "ratio": 1.4, "low": 1.2, "high": null }, "drifted": true, "stable": false });
     let wrong = [
@@ -80,6 +82,7 @@ fn what_is_wrong_is_a_finding() {
         ("/pause/tests/0/found/over", json!(false), "pause_too_short", Severity::Warning),
         ("/baselines/RW/capped", json!(true), "baseline_capped", Severity::Info),
         ("/interference", disturbed, "other_load", Severity::Warning),
+        ("/interference", slowed, "cpu_frequency", Severity::Warning),
         ("/plan/dropped", dropped, "values_dropped", Severity::Info),
     ];
     for (place, value, code, severity) in wrong {

@@ -75,7 +75,7 @@ pub fn verdict(e: &Experiment) -> String {
     match (e.bad.spread(), e.good.spread()) {
         (Some(bad), Some(good)) if good <= GOOD && bad > GOOD => "repeatable now".to_string(),
         (_, Some(good)) if good <= GOOD => "repeatable either way".to_string(),
-        (Some(bad), Some(good)) if good < bad => "better, not within 5 %".to_string(),
+        (Some(bad), Some(good)) if good < bad => "better, over 5 %".to_string(),
         _ => "not better: it varies by itself".to_string(),
     }
 }
@@ -115,7 +115,7 @@ pub fn story(demo: &Demo) -> String {
         text += &format!("\n  {letter}) {}: {} too small\n", e.what, e.parameter);
         text += &results(&e.bad);
         if e.bad.spread().is_some_and(|s| s > GOOD) {
-            text += &wrapped(&format!("Why: {}.", e.why), 5);
+            text += &wrapped(&format!("Suspect: {}.", e.why), 5);
         }
     }
     text += "\n2. Setting the parameters, by the automatic method\n\n";

@@ -7,7 +7,8 @@
 //! done before are done again without keeping anything, so that the rest comes
 //! out as if there had been no interruption.
 
-use super::{Session, Shown, enforce, live_page, say, summary_of, unix_now};
+use super::enforce::Enforcer;
+use super::{Session, Shown, live_page, say, summary_of, unix_now};
 use crate::describe;
 use crate::interference::{Watch, Watched};
 use crate::interrupt::STOP;
@@ -34,6 +35,7 @@ struct OnDevice<'a> {
     began: Nanos,
     resets: Nanos,
     cut_short: u32,
+    enforcer: Enforcer,
     shown: Shown,
     page: Option<Arc<Live>>,
 }
@@ -59,8 +61,10 @@ pub(super) fn measure(
     let watch = Watch::of(&session.options.target, disturbed_before(session));
     let began = session.opened.device.now();
     let page = live_page(shown, &session.plan, &session.opened, session.options.budget_ns, &session.store)?;
+    let virtual_time = session.opened.device.is_virtual();
+    let enforcer = Enforcer::new(&session.dir, &session.options.engine, virtual_time);
     let mut bench =
-        OnDevice { session, watch, done: 0, began, resets: Nanos::ZERO, cut_short: 0, shown, page };
+        OnDevice { session, watch, done: 0, began, resets: Nanos::ZERO, cut_short: 0, enforcer, shown, page };
     let outcome = auto::measure(options, extent, &mut bench);
     // The page gives the terminal back before anything else is said.
     drop(bench.page.take());
@@ -186,10 +190,11 @@ impl OnDevice<'_> {
             }
             Progress::Pausing { .. } => {}
         };
-        let resets = &mut self.resets;
+        let (resets, enforcer) = (&mut self.resets, &mut self.enforcer);
         let mut resetter = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
             watch.next(None);
-            enforce(request, device, stop, &|text| say(shown, page, text))
+            enforcer
+                .enforce(request, device, stop, &|text| say(shown, page, text))
                 .inspect(|end: &RunEnd| *resets = *resets + end.elapsed)
         };
         let mut device = Watched { device: &mut *opened.device, watch };
@@ -204,9 +209,10 @@ impl OnDevice<'_> {
     fn replay(&mut self, steps: Range<usize>) -> Result<bool, AutoError> {
         let Session { plan, opened, .. } = &mut *self.session;
         let (shown, page) = (self.shown, self.page.as_deref());
-        let resets = &mut self.resets;
+        let (resets, enforcer) = (&mut self.resets, &mut self.enforcer);
         let mut resetter = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
-            enforce(request, device, stop, &|text| say(shown, page, text))
+            enforcer
+                .enforce(request, device, stop, &|text| say(shown, page, text))
                 .inspect(|end: &RunEnd| *resets = *resets + end.elapsed)
         };
         replay_steps(plan, steps, &mut *opened.device, &mut resetter, &STOP).map_err(other)

@@ -1,1 +1,0 @@
-//! The script on a device in memory.
