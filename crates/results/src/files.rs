@@ -19,10 +19,15 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     synced.map_err(path_error("cannot sync the folder", dir))
 }
 
+/// What a file of this name is called until it is whole.
+pub(crate) fn temporary_name(name: &str) -> String {
+    format!(".{name}.tmp")
+}
+
 /// Makes `bytes` the contents of `path`, durably and at once.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.tmp"));
+    let temporary = path.with_file_name(temporary_name(&name));
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()

@@ -8,7 +8,7 @@
 
 use crate::contents::{Manifest, RecordFile, RunRow, StoreContents, parse_rows};
 use crate::error::{StoreError, path_error};
-use crate::files::{append, no_room, sync_dir, write_whole};
+use crate::files::{append, no_room, sync_dir, temporary_name, write_whole};
 use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -84,9 +84,9 @@ impl Store {
     /// or another process writes there, [`StoreError::Path`] otherwise.
     pub fn create(dir: &Path, manifest: &Manifest, plan: &Value) -> Result<Store, StoreError> {
         std::fs::create_dir_all(dir).map_err(path_error("cannot create the folder", dir))?;
-        refuse_unless_free(dir)?;
+        Store::refuse_unless_free(dir)?;
         let lock = lock(dir)?;
-        refuse_unless_free(dir)?;
+        Store::refuse_unless_free(dir)?;
         let ios = dir.join(names::IOS);
         std::fs::create_dir_all(&ios).map_err(path_error("cannot create the folder", &ios))?;
         write_whole(&dir.join(names::RUNS), b"")?;
@@ -98,6 +98,33 @@ impl Store {
             let _ = sync_dir(parent);
         }
         Store::over(dir, lock, HashSet::new(), Vec::new())
+    }
+
+    /// Refuses a folder with a store or with anybody's files. What a crash
+    /// inside [`Store::create`] leaves counts as free: the lock and, beside it,
+    /// any of what is made before the manifest, whole or half.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`], [`StoreError::Path`] where `dir` cannot be read.
+    pub fn refuse_unless_free(dir: &Path) -> Result<(), StoreError> {
+        let shown = dir.display();
+        if dir.join(names::MANIFEST).exists() {
+            return refused(format!(
+                "{shown} already holds a measurement; go on with it with --resume, or choose another folder with -o"
+            ));
+        }
+        let begun = dir.join(names::LOCK).exists();
+        for entry in std::fs::read_dir(dir).map_err(path_error("cannot read the folder", dir))? {
+            let entry = entry.map_err(path_error("cannot read the folder", dir))?;
+            if !(begun && left_by_create(&entry)) {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                return refused(format!(
+                    "{shown} is not empty ({name}) and holds no measurement; choose a new or empty folder with -o"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Opens the store in `dir` to go on with it: cuts a torn last line,
@@ -389,31 +416,16 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Refuses a folder with a store or with anybody's files; what a crash inside
-/// [`Store::create`] leaves counts as free.
-fn refuse_unless_free(dir: &Path) -> Result<(), StoreError> {
-    let shown = dir.display();
-    if dir.join(names::MANIFEST).exists() {
-        return refused(format!(
-            "{shown} already holds a measurement; go on with it with --resume, or choose another folder with -o"
-        ));
+/// True for what [`Store::create`] makes before the manifest.
+fn left_by_create(entry: &std::fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let Some(name) = name.to_str() else { return false };
+    match name {
+        names::LOCK | names::PLAN => true,
+        names::RUNS => entry.metadata().is_ok_and(|m| m.len() == 0),
+        names::IOS => std::fs::read_dir(entry.path()).is_ok_and(|mut files| files.next().is_none()),
+        _ => [names::RUNS, names::PLAN, names::MANIFEST].iter().any(|of| temporary_name(of) == name),
     }
-    for entry in std::fs::read_dir(dir).map_err(path_error("cannot read the folder", dir))? {
-        let entry = entry.map_err(path_error("cannot read the folder", dir))?;
-        let name = entry.file_name();
-        let ours = match name.to_str() {
-            Some(names::LOCK | names::PLAN) => true,
-            Some(names::RUNS) => entry.metadata().is_ok_and(|m| m.len() == 0),
-            Some(names::IOS) => std::fs::read_dir(entry.path()).is_ok_and(|mut files| files.next().is_none()),
-            Some(other) => other.starts_with('.') && other.ends_with(".tmp"),
-            None => false,
-        };
-        if !ours {
-            let name = name.to_string_lossy();
-            return refused(format!("{shown} is not empty ({name}); choose a new or empty folder with -o"));
-        }
-    }
-    Ok(())
 }
 
 fn same_measurement(

@@ -74,6 +74,45 @@ fn a_folder_in_use_is_refused() {
 }
 
 #[test]
+fn a_store_whose_making_was_cut_off_anywhere_is_made_anew() {
+    // In the order in which they come to be; the temporary ones are half.
+    let made =
+        ["ios", ".runs.ndjson.tmp", "runs.ndjson", ".plan.json.tmp", "plan.json", ".manifest.json.tmp"];
+    for cut in 0..=made.len() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(".lock"), "").unwrap();
+        for (at, name) in made[..cut].iter().enumerate() {
+            let path = dir.path().join(name);
+            match *name {
+                "ios" => fs::create_dir(path).unwrap(),
+                "runs.ndjson" => fs::rename(dir.path().join(".runs.ndjson.tmp"), path).unwrap(),
+                "plan.json" => fs::rename(dir.path().join(".plan.json.tmp"), path).unwrap(),
+                _ => fs::write(path, if at > 2 { "{\"half" } else { "" }).unwrap(),
+            }
+        }
+        Store::refuse_unless_free(dir.path()).unwrap_or_else(|e| panic!("cut after {cut}: {e}"));
+        store_of(dir.path(), 1);
+        assert_eq!(check(dir.path()), [0], "cut after {cut}");
+        let left: Vec<_> = files_in(dir.path()).into_iter().filter(|f| f.ends_with(".tmp")).collect();
+        assert!(left.is_empty(), "cut after {cut}: {left:?}");
+    }
+}
+
+#[test]
+fn files_that_no_store_made_are_not_taken_for_one() {
+    // A plan written by hand; a temporary file of somebody else beside a lock.
+    for files in [&["plan.json"][..], &[".lock", ".thesis.tex.tmp"], &[".lock", "runs.ndjson"]] {
+        let dir = tempfile::tempdir().unwrap();
+        files.iter().for_each(|name| fs::write(dir.path().join(name), "mine").unwrap());
+        let refused = Store::create(dir.path(), &manifest(), &plan()).err().expect("refused").to_string();
+        assert!(refused.contains(files.last().unwrap()), "{refused}");
+        for name in files {
+            assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), "mine");
+        }
+    }
+}
+
+#[test]
 fn another_seed_plan_or_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     store_of(dir.path(), 1);

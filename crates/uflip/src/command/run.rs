@@ -284,27 +284,12 @@ pub fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
         .map_err(|p| usage(format!("{p:?} is no UTF-8 path; name it through a link")))
 }
 
-/// Makes the results folder, or sees that it is empty. True where it was made.
+/// Makes the results folder, or sees that it is free. True where it was made.
 pub fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
-    if dir.join("manifest.json").exists() {
-        bail!(
-            "{} holds a benchmark already; go on with it by --resume, or name another folder with -o",
-            dir.display()
-        );
-    }
     let there = dir.exists();
     std::fs::create_dir_all(dir)
         .with_context(|| format!("cannot create the folder {}; name another one with -o", dir.display()))?;
-    let mut entries =
-        std::fs::read_dir(dir).with_context(|| format!("cannot read the folder {}", dir.display()))?;
-    // A lock file stays behind where making a store was cut off.
-    if entries.any(|e| {
-        e.is_ok_and(|e| {
-            !matches!(e.file_name().to_str(), Some(".lock" | "ios" | "runs.ndjson" | "plan.json"))
-        })
-    }) {
-        bail!("{} is not empty and not a benchmark; name another folder with -o", dir.display());
-    }
+    Store::refuse_unless_free(dir)?;
     Ok(!there)
 }
 

@@ -70,6 +70,21 @@ fn killed_at_fifty_moments_nothing_finished_is_lost() {
 }
 
 #[test]
+fn killed_before_the_folder_is_a_benchmark_the_same_command_begins_again() {
+    for half in [".runs.ndjson.tmp", ".plan.json.tmp", ".manifest.json.tmp"] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        std::fs::create_dir_all(out.join("ios")).unwrap();
+        std::fs::write(out.join(".lock"), "").unwrap();
+        std::fs::write(out.join(half), "{").unwrap();
+        let args = ["run", "null:64M", "--only", "order", "--budget", "1s", "--seed", "1", "-o", "out"];
+        let output = uflip().current_dir(folder.path()).args(args).output().unwrap();
+        assert!(output.status.success(), "{half}: {}", text(&output.stderr));
+        assert!(!out.join(half).exists(), "{half} is gone");
+    }
+}
+
+#[test]
 fn one_interrupt_finishes_the_run_and_says_how_to_resume() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
