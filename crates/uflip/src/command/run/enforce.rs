@@ -19,8 +19,10 @@ use uflip_measure::state::{Advance, Enforcement, enforce_from};
 use uflip_measure::{ResetRequest, State};
 use uflip_results::write_json;
 
-/// How often a word is said of a state's progress, and it is kept.
+/// How often a word is said of a state's progress.
 const NEWS: Duration = Duration::from_secs(5);
+/// How often it is kept: what a kill loses at most.
+const KEPT: Duration = Duration::from_millis(500);
 /// How often it is seen whether to stop: what was done is not lost.
 const LOOK: Duration = Duration::from_millis(100);
 /// The file in the results folder.
@@ -124,14 +126,14 @@ impl Enforcer {
         let (result, last) = std::thread::scope(|scope| {
             let (advance_seen, mut seen) = (advance.clone(), now.clone());
             let news = scope.spawn(move || {
-                let mut told = began;
+                let (mut told, mut kept) = (began, began);
                 loop {
                     let running = end.recv_timeout(LOOK) == Err(mpsc::RecvTimeoutError::Timeout);
                     advance_seen.halt.store(stop.after_this_run(), Ordering::Relaxed);
-                    if running && told.elapsed() < NEWS {
+                    if running && kept.elapsed() < KEPT {
                         continue;
                     }
-                    told = Instant::now();
+                    kept = Instant::now();
                     // The loop may not have come to its first IO yet.
                     let ios = advance_seen.ios.load(Ordering::Relaxed).saturating_sub(self.in_flight);
                     seen.ios = seen.ios.max(ios);
@@ -140,7 +142,10 @@ impl Enforcer {
                         return seen;
                     }
                     self.keep(&seen, say);
-                    say(&line(&seen, before, total, began.elapsed()));
+                    if told.elapsed() >= NEWS {
+                        told = kept;
+                        say(&line(&seen, before, total, began.elapsed()));
+                    }
                 }
             });
             let result = enforce_from(what, device, stop, &advance);
