@@ -2,7 +2,7 @@
 
 use super::{JobReport, Recovery, Rewrite, Speed};
 use crate::model::LogicalBlock;
-use crate::model::focal::MergeReport;
+use crate::model::focal::{MergeReport, SyncFit};
 use crate::model::kinds::Kind;
 use uflip_device::{Bytes, Nanos};
 
@@ -81,6 +81,13 @@ fn merge_text(m: &MergeReport) -> String {
         let Some(fit) = fit else { continue };
         let b = fit.bytes_per_s.map_or("-".to_string(), |b| format!("{:.1} MB/s", b / 1e6));
         text += &format!("  {name:8} T_merge {}, B {b}\n", ms(fit.t_merge_ns, fit.t_merge_ci95));
+    }
+    for SyncFit { ios_per_sync, fit } in &m.by_sync {
+        let plural = if *ios_per_sync == 1 { "write" } else { "writes" };
+        let worst =
+            fit.worst_held_out.map_or(String::new(), |w| format!(", off by {:.0} % at most", w * 100.0));
+        let t_merge = ms(fit.t_merge_ns, fit.t_merge_ci95);
+        text += &format!("  {ios_per_sync} {plural} a sync: T_merge {t_merge}{worst}\n");
     }
     for (name, kind) in kinds {
         let Some((kind, ns)) = kind.as_ref().and_then(|k| Some((k, k.merge_ns?))) else { continue };

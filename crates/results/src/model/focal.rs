@@ -45,6 +45,9 @@ pub struct MergeReport {
     pub samples: Vec<MergeSample>,
     /// The fit to those inside the model.
     pub fit: Option<MergeFit>,
+    /// The same for each N of which three sizes lie inside: T_merge would be one
+    /// number, were the visits of a sync independent of each other.
+    pub by_sync: Vec<SyncFit>,
     /// One-write syncs without a merge, with a switch merge, with a full one.
     #[serde(flatten)]
     pub kinds: Kinds,
@@ -52,6 +55,15 @@ pub struct MergeReport {
     pub holds: usize,
     /// Samples inside the model that have a held-out prediction.
     pub predicted: usize,
+}
+
+/// The fit to the samples with one N.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SyncFit {
+    /// N: writes between two flushes.
+    pub ios_per_sync: u32,
+    /// T_merge and B of these.
+    pub fit: MergeFit,
 }
 
 /// One run: measured against predicted.
@@ -175,6 +187,17 @@ fn predicted(fit: &MergeFit, at: &Sample) -> Option<f64> {
     (ns.is_finite() && ns > 0.0).then_some(ns)
 }
 
+/// A fit for each N with three sizes.
+fn fits_by_sync(inside: &[(u32, Sample)]) -> Vec<SyncFit> {
+    let numbers: BTreeSet<u32> = inside.iter().map(|(every, _)| *every).collect();
+    let fit_of = |ios_per_sync: u32| {
+        let of: Vec<Sample> = inside.iter().filter(|(n, _)| *n == ios_per_sync).map(|(_, s)| *s).collect();
+        let fit = fit_merge(&of).filter(|_| of.len() >= 3)?;
+        Some(SyncFit { ios_per_sync, fit })
+    };
+    numbers.into_iter().filter_map(fit_of).collect()
+}
+
 /// The model on these samples, and the kinds of these one-write syncs.
 pub fn judge(mut samples: Vec<MergeSample>, writes: &[OneWrite], block: LogicalBlock) -> MergeReport {
     let fitted = |s: &&MergeSample| s.inside && !s.in_order;
@@ -199,6 +222,7 @@ pub fn judge(mut samples: Vec<MergeSample>, writes: &[OneWrite], block: LogicalB
         logical_block_bytes: block.bytes,
         logical_block_source: block.source,
         fit,
+        by_sync: fits_by_sync(&inside),
         kinds: kinds::tell_apart(writes, block.bytes),
         holds: told.iter().filter(|r| r.abs() <= HOLDS).count(),
         predicted: told.len(),
@@ -285,6 +309,24 @@ mod tests {
         samples[7] = run(9, 4, 65536, block, |_| 100_000_000);
         let report = judge(samples, &[], given(block));
         assert!(report.holds < 12 && report.samples[7].held_out_residual.unwrap() > 2.0);
+    }
+
+    #[test]
+    fn visits_that_help_each_other_are_seen_by_the_number_of_writes_a_sync() {
+        let block = Bytes(1 << 20);
+        let mut samples = Vec::new();
+        for size in [4096u64, 16384, 65536] {
+            for (every, merge_ns) in [(1, 9_000_000), (4, 8_000_000), (16, 6_000_000)] {
+                samples.push(run(0, every, size, block, move |_| merge_ns + 25 * size));
+            }
+        }
+        samples.push(run(0, 64, 4096, block, |_| 1_000_000));
+        let report = judge(samples, &[], given(block));
+        let found: Vec<_> = report.by_sync.iter().map(|s| (s.ios_per_sync, s.fit.t_merge_ns / 1e6)).collect();
+        assert_eq!(found.len(), 3, "one size tells nothing: {found:?}");
+        for ((every, ms), expected) in found.into_iter().zip([(1, 9.0), (4, 8.0), (16, 6.0)]) {
+            assert!(every == expected.0 && (ms - expected.1).abs() < 0.01, "{every}: {ms} ms");
+        }
     }
 
     #[test]

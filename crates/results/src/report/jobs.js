@@ -85,8 +85,10 @@ function mergeCard(merge) {
   const series = [{ name: "model", style: { c: "m2", shape: "square" }, dashed: true, points: of("predicted_sector_ns", atRandom) },
     { name: "at random", style: { c: "RW", shape: "triangle" }, points: of("sector_ns", atRandom) }, { name: "in order, not fitted", style: { c: "SW", shape: "circle" }, points: of("sector_ns", inOrder) }];
   const adds = ["switch", "full"].filter(name => at(merge, name, "merge_ns") > 0).map(name => `a ${name} merge adds ${time(merge[name].merge_ns)} (${count(merge[name].sizes.reduce((sum, size) => sum + size.syncs, 0))} writes)`);
+  const bySync = listOf(merge, "by_sync").map(one => `${count(one.ios_per_sync)}: ${time(one.fit.t_merge_ns)}`);
   return [figureCard("Write cost model", "a visit to a logical block over the sectors written there; Lee et al., eq. 2", held && el("p", { class: "say" }, held),
     adds.length ? el("p", { class: "say" }, `To a write of the same size ${adds.join(", ")}.`) : null,
+    bySync.length > 1 ? el("p", { class: "say" }, `A merge by the number of writes a sync: ${bySync.join(", ")}.`) : null,
     lineChart("write cost model", series.filter(one => one.points.length), { xText: three, yText: tick, xName: "f R, sectors", yName: "" }),
     el("details", {}, el("summary", {}, "Residuals"), el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ["run", "R", "f", "measured T", "model", "off by", "predicted from the others"].map(h => el("th", { scope: "col" }, h)))),
       el("tbody", {}, samples.map(s => el("tr", {}, el("td", {}, runButton(s.run)), el("td", {}, three(s.sectors_per_sync)), el("td", {}, three(s.focal_factor)), el("td", {}, time(s.sector_ns)), el("td", {}, time(s.predicted_sector_ns)),

@@ -84,6 +84,13 @@ fn the_logical_block_is_the_measured_one_where_none_is_given() {
     let profile = std::fs::read_to_string(folder.join("out/profile.json")).unwrap();
     let profile: Value = serde_json::from_str(&profile).unwrap();
     assert_eq!(profile["cost_models"]["logical_block_bytes"], 8 << 20);
+    // Without the procedure's file the profile still knows it.
+    std::fs::remove_file(folder.join("out/logical-block.json")).unwrap();
+    let facts = json(folder, &["predict", "out", "--trace", "t.log", "--json"]);
+    assert_eq!(
+        (&facts["models"]["logical_block_source"], &facts["character"]["focal_factor"]),
+        (&"profile".into(), &1.0.into())
+    );
     // A job: assumed, and by the given one its switch merge is the true 1.5 ms.
     let job = "cost rw bs=16K..1M*4 sync=1 count=320 before=fill(1M)\norder sw bs=16K..1M*4 sync=1 bytes=64M start=0\n";
     for (set, source, switch_ms) in [("", "assumed", 0.75), ("set logical=8M\n", "given", 1.5)] {
