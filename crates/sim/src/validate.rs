@@ -283,7 +283,7 @@ fn check_ftl(f: &Ftl) -> Checked {
     }
     count("ftl.idle_free_superblocks", u64::from(f.idle_free_superblocks.unwrap_or(0)), 0, 1 << 20)?;
     count("ftl.map_cache_kib", f.map_cache_kib.unwrap_or(64), 4, 1 << 24)?;
-    count("ftl.log_blocks", u64::from(f.log_blocks.unwrap_or(4)), 1, 4096)?;
+    count("ftl.log_blocks", u64::from(f.log_blocks.unwrap_or(4)), 1, 8192)?;
     count("ftl.merge_batch", u64::from(f.merge_batch.unwrap_or(1)), 1, u64::from(f.log_blocks.unwrap_or(4)))?;
     count("ftl.log_superblocks", u64::from(f.log_superblocks.unwrap_or(1)), 1, 1 << 20)?;
     let logs = u64::from(f.log_blocks.unwrap_or(4));
