@@ -81,6 +81,10 @@ pub struct RunArgs {
     /// --only names its lines
     #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "budget", "preset", "values", "plan_file", "live", "method"])]
     pub suite: Option<String>,
+    /// For --suite: the device's logical block, or the folder in which uflip
+    /// logical-block found it [default: 4M, assumed]
+    #[arg(long, value_name = "SIZE|DIR", requires = "suite")]
+    pub logical_block: Option<extra::LogicalBlockArg>,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
     #[command(flatten)]

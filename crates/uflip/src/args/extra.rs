@@ -3,7 +3,8 @@
 
 use super::{ConsentArgs, EngineArgs};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use uflip_device::Bytes;
 
 /// `uflip job`
@@ -24,10 +25,10 @@ pub struct JobArgs {
     /// Only these of the job's lines
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// The device's logical block, as uflip logical-block finds it; the same as
-    /// `set logical=SIZE` in the job [default: 4M, assumed]
-    #[arg(long, value_name = "SIZE")]
-    pub logical_block: Option<Bytes>,
+    /// The device's logical block, or the folder in which uflip logical-block
+    /// found it; the same as `set logical=SIZE` in the job [default: 4M, assumed]
+    #[arg(long, value_name = "SIZE|DIR")]
+    pub logical_block: Option<LogicalBlockArg>,
     /// The folder for the results; a new one is made where none is named
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -77,6 +78,27 @@ impl JobArgs {
             scratch_size,
             resume: false,
             json: false,
+        }
+    }
+}
+
+/// A logical block as it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogicalBlockArg {
+    /// Its size.
+    Size(Bytes),
+    /// Results of `uflip logical-block` that have it.
+    Folder(PathBuf),
+}
+
+impl FromStr for LogicalBlockArg {
+    type Err = String;
+    fn from_str(text: &str) -> Result<LogicalBlockArg, String> {
+        match text.parse() {
+            Ok(Bytes(0)) => Err("a logical block has bytes; type its size, as 4M".to_string()),
+            Ok(size) => Ok(LogicalBlockArg::Size(size)),
+            Err(_) if Path::new(text).is_dir() => Ok(LogicalBlockArg::Folder(text.into())),
+            Err(error) => Err(format!("{error}; or a folder in which uflip logical-block found it")),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! that every other measurement uses.
 
 use crate::args::RunArgs;
-use crate::args::extra::JobArgs;
+use crate::args::extra::{JobArgs, LogicalBlockArg};
 use crate::args::{Cli, Command};
 use crate::command::run::{claim_folder, target_name, unix_now};
 use crate::command::{fresh_seed, print, print_json, profile, report};
@@ -66,13 +66,26 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
 /// # Errors
 /// As [`job`].
 pub fn suite(args: RunArgs) -> anyhow::Result<()> {
-    let RunArgs { target, suite, output, plan, engine, consent, resume, json, keep_scratch, .. } = args;
+    let RunArgs {
+        target,
+        suite,
+        logical_block,
+        output,
+        plan,
+        engine,
+        consent,
+        resume,
+        json,
+        keep_scratch,
+        ..
+    } = args;
     let own_scratch = target.is_none() && !resume && !keep_scratch;
     let stored = || Some(stored_options(output.as_deref()?).ok()?.target);
     let target = target.or_else(|| if resume { stored() } else { None });
     let target = target.unwrap_or_else(|| target::SCRATCH.to_string());
     let args = JobArgs::of(target, engine, consent, plan.scratch_size);
-    perform(&JobArgs { suite, only: plan.only, output, seed: plan.seed, resume, json, ..args })?;
+    let (only, seed) = (plan.only, plan.seed);
+    perform(&JobArgs { suite, only, logical_block, output, seed, resume, json, ..args })?;
     if own_scratch {
         uflip_device::scratch::remove(Path::new(target::SCRATCH))?;
     }
@@ -143,9 +156,31 @@ fn read(args: &JobArgs) -> anyhow::Result<Job> {
     {
         return Err(usage(format!("the rounds need the line {0}; add it: --only …,{0}", needed.name)));
     }
-    job.logical_block = args.logical_block.or(job.logical_block);
+    job.logical_block = given_logical_block(args)?.or(job.logical_block);
     job.lines.retain(|line| args.only.is_empty() || args.only.contains(&line.name));
     Ok(job)
+}
+
+/// The logical block that was typed, or found in the folder that was.
+fn given_logical_block(args: &JobArgs) -> anyhow::Result<Option<Bytes>> {
+    let dir = match &args.logical_block {
+        None => return Ok(None),
+        Some(LogicalBlockArg::Size(size)) => return Ok(Some(*size)),
+        Some(LogicalBlockArg::Folder(dir)) => dir,
+    };
+    let (shown, target) = (dir.display(), &args.target);
+    let Some(size) = uflip_results::model::block::measured(dir)? else {
+        return Err(usage(format!(
+            "{shown} holds no logical block; find it with: uflip logical-block {target} -o DIR, or type its size"
+        )));
+    };
+    let of = stored_options(dir)?.target;
+    if of != target_name(Some(target))? {
+        return Err(usage(format!(
+            "the logical block in {shown} is that of {of}; type a size if it is the same"
+        )));
+    }
+    Ok(Some(size))
 }
 
 /// The job that was named, with errors that name the file.

@@ -84,6 +84,16 @@ fn the_logical_block_is_the_measured_one_where_none_is_given() {
     let profile = std::fs::read_to_string(folder.join("out/profile.json")).unwrap();
     let profile: Value = serde_json::from_str(&profile).unwrap();
     assert_eq!(profile["cost_models"]["logical_block_bytes"], 8 << 20);
+    // A suite takes it from the folder, if it is the same device's.
+    let suite = |target| {
+        ["run", target, "--suite", "write-cost-short", "--logical-block", "out", "-o", "cost", "--seed", "1"]
+    };
+    let (_, err) = expect(folder, 2, &suite("sim:sandisk"));
+    assert!(err.contains("that of sim:samsung-64"), "{err}");
+    let report = json(folder, &[&suite("sim:samsung-64")[..], &["--json"]].concat());
+    assert_eq!(report["merge"]["logical_block_bytes"], 8 << 20);
+    let (_, err) = expect(folder, 2, &["job", "null:", "--suite", "write-cost", "--logical-block", "cost"]);
+    assert!(err.contains("uflip logical-block null:"), "{err}");
     // Without the procedure's file the profile still knows it.
     std::fs::remove_file(folder.join("out/logical-block.json")).unwrap();
     let facts = json(folder, &["predict", "out", "--trace", "t.log", "--json"]);
