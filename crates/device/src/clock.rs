@@ -26,6 +26,12 @@ impl Epoch {
     }
 }
 
+/// Nanoseconds since 1970, by the calendar's clock.
+pub fn unix_now() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The scheduler may wake a sleeper this late; the rest of a wait is spun.
 const SPIN: Nanos = Nanos::from_micros(120);
 /// A sleeper looks this often whether it should stop.

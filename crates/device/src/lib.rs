@@ -22,6 +22,7 @@ pub mod units;
 mod uring;
 
 pub use buffer::Data;
+pub use clock::unix_now;
 pub use device::{
     Blocks, Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
 };

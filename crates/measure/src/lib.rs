@@ -9,6 +9,7 @@ pub mod execute;
 pub mod job;
 pub mod logical_block;
 pub mod micro;
+pub mod names;
 pub mod pattern;
 pub mod plan;
 pub mod run;

@@ -16,6 +16,7 @@ pub mod parallelism;
 pub mod partitioning;
 pub mod pause;
 
+use crate::names::NameError;
 use crate::pattern::{Baseline, Basic, Pattern};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -116,22 +117,6 @@ pub struct Skipped {
     pub label: String,
     /// Why.
     pub reason: String,
-}
-
-/// A word that is none of those possible.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not a {what}; type {instead}")]
-pub struct NameError {
-    text: String,
-    what: &'static str,
-    instead: &'static str,
-}
-
-impl NameError {
-    /// `text` is not a `what`; type `instead`.
-    pub(crate) fn new(text: &str, what: &'static str, instead: &'static str) -> NameError {
-        NameError { text: text.to_string(), what, instead }
-    }
 }
 
 /// The four baselines as curves.

@@ -23,6 +23,7 @@ pub mod permute;
 pub mod stream;
 pub mod text;
 
+use crate::names::NameError;
 use serde::{Deserialize, Serialize};
 use uflip_device::{Bytes, Geometry, IoRecord, Nanos};
 
@@ -216,10 +217,10 @@ impl Baseline {
 }
 
 impl std::str::FromStr for Baseline {
-    type Err = crate::micro::NameError;
+    type Err = NameError;
     fn from_str(text: &str) -> Result<Baseline, Self::Err> {
         let found = Baseline::ALL.into_iter().find(|b| b.name().eq_ignore_ascii_case(text.trim()));
-        found.ok_or_else(|| crate::micro::NameError::new(text, "baseline pattern", "SR, RR, SW or RW"))
+        found.ok_or_else(|| NameError::new(text, "baseline pattern", "SR, RR, SW or RW"))
     }
 }
 

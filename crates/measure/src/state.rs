@@ -15,7 +15,7 @@
 
 mod complete;
 
-use crate::micro::NameError;
+use crate::names::NameError;
 use complete::Complete;
 use serde::{Deserialize, Serialize};
 use std::fmt;

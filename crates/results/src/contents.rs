@@ -209,6 +209,27 @@ pub(crate) fn parse_rows(path: &Path, bytes: &[u8]) -> Result<ParsedRows, StoreE
     Ok(ParsedRows { rows, whole })
 }
 
+/// A value of the manifest as one line of text; `None` for null and nothing.
+pub(crate) fn one_line(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Object(fields) => {
+            if let Some(Value::String(text)) = fields.get("summary") {
+                return Some(text.clone());
+            }
+            let scalar = |(name, value): (&String, &Value)| match value {
+                Value::Null | Value::Array(_) | Value::Object(_) => None,
+                Value::String(text) => Some(format!("{name} {text}")),
+                other => Some(format!("{name} {other}")),
+            };
+            let text = fields.iter().filter_map(scalar).collect::<Vec<_>>().join(", ");
+            (!text.is_empty()).then_some(text)
+        }
+        other => Some(other.to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::utc;

@@ -24,6 +24,7 @@ pub mod block;
 pub mod focal;
 pub mod kinds;
 pub mod merge;
+pub mod modes;
 
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;

@@ -19,7 +19,9 @@ mod class;
 mod curves;
 mod effects;
 mod evidence;
+mod facts;
 mod figures;
+mod finding;
 mod gather;
 mod hints;
 mod knees;
@@ -36,16 +38,16 @@ use crate::records::read_records;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-pub use between::BetweenRuns;
 pub use class::{Class, DeviceClass, FailedAssumption, Indicator};
 pub use curves::{CurveLevels, PointLevel};
 pub use effects::{Effect, EffectPoint};
 pub use evidence::{Evidence, EvidenceMap, Per};
+pub use facts::BetweenRuns;
 pub use figures::Granularity;
+pub use finding::{Finding, Severity};
 pub use gather::Records;
 pub use hints::{Hint, Verdict};
 pub use knees::{Alignment, Locality, Order, Partitions};
-pub use soundness::{Finding, Severity};
 pub use table3::{Table3Row, table3_row};
 
 /// The version of the profile's format.
@@ -143,7 +145,7 @@ pub fn build_from(contents: &StoreContents, records: &Records<'_>) -> Result<Pro
     Ok(from_facts(contents, &gather::gather(contents, records)?))
 }
 
-fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
+fn from_facts(contents: &StoreContents, facts: &facts::Facts) -> Profile {
     let manifest = &contents.manifest;
     let (pause_rw_ms, pause_evidence) = knees::pause_rw(facts);
     let (pause_between_runs_s, between_evidence) = figures::pause_between_runs(contents);
@@ -153,7 +155,7 @@ fn from_facts(contents: &StoreContents, facts: &gather::Facts) -> Profile {
     let mut profile = Profile {
         format: FORMAT,
         tool: format!("{} {}", manifest.tool, manifest.tool_version),
-        target: crate::view::one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
+        target: crate::contents::one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
         seed: manifest.seed,
         io_size_bytes: facts.io_size_bytes,
         baseline_ms: figures::baseline_ms(facts),

@@ -15,7 +15,7 @@ pub(crate) mod words;
 
 pub use marks::{Mark, MarkKind};
 
-use crate::contents::{RunRow, StoreContents};
+use crate::contents::{RunRow, StoreContents, one_line};
 use crate::profile::{self, Profile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -185,27 +185,6 @@ fn baseline_row(row: &RunRow) -> BaselineRow {
         run: row.spec.id,
         pattern: row.spec.pattern.to_string(),
         stats: row.stats.running.clone(),
-    }
-}
-
-/// A value of the manifest as one line of text; `None` for null and nothing.
-pub(crate) fn one_line(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Object(fields) => {
-            if let Some(Value::String(text)) = fields.get("summary") {
-                return Some(text.clone());
-            }
-            let scalar = |(name, value): (&String, &Value)| match value {
-                Value::Null | Value::Array(_) | Value::Object(_) => None,
-                Value::String(text) => Some(format!("{name} {text}")),
-                other => Some(format!("{name} {other}")),
-            };
-            let text = fields.iter().filter_map(scalar).collect::<Vec<_>>().join(", ");
-            (!text.is_empty()).then_some(text)
-        }
-        other => Some(other.to_string()),
     }
 }
 

@@ -1,5 +1,6 @@
-//! Facts as one line for a person.
+//! Facts as one line for a person, and times to go by.
 
+use std::time::Duration;
 use uflip_device::identity::{DeviceFacts, HostFacts, Kind};
 use uflip_device::{Bytes, EngineOptions, Overhead};
 
@@ -64,4 +65,14 @@ pub fn overhead(o: &Overhead) -> String {
 /// How the device is driven.
 pub fn engine(e: &EngineOptions) -> String {
     format!("{}, {}, data {}", e.engine, e.buffering, e.data)
+}
+
+/// A time to go by, not to quote: whole seconds, minutes from two on.
+pub fn round_time(time: Duration) -> String {
+    let s = time.as_secs_f64().ceil() as u64;
+    match s {
+        0..120 => format!("{s} s"),
+        120..7200 => format!("{} min", s.div_ceil(60)),
+        _ => format!("{} h", s.div_ceil(3600)),
+    }
 }

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use uflip_device::{Device, IoRecord, KeepAll, Nanos, Recorder, Stop};
+use uflip_device::{Device, IoRecord, KeepAll, Nanos, Recorder, Stop, unix_now};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, Stored};
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
@@ -133,7 +133,7 @@ impl Bench for Lab<'_> {
         let mut resetter = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
             state::enforce(request.state, request.seed, device, stop)
         };
-        let control = Control { stop: self.stop, budget: None, unix_now: crate::command::run::unix_now };
+        let control = Control { stop: self.stop, budget: None, unix_now };
         let steps = first..self.plan.steps.len();
         let finished = execute_steps(
             &self.plan,

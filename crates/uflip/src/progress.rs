@@ -3,6 +3,7 @@
 //! elsewhere. Drawn between runs only, never while one is measured; but where
 //! the live page was asked for, that takes its place ([`crate::live`]).
 
+use crate::describe::round_time;
 use crate::live::Live;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -167,15 +168,5 @@ fn what(spec: &RunSpec) -> String {
     match &spec.point {
         Some(point) => format!("{} {} {}", spec.baseline, point.parameter, point.label),
         None => spec.baseline.clone(),
-    }
-}
-
-/// A time to go by, not to quote: whole seconds, minutes from two on.
-pub fn round_time(time: Duration) -> String {
-    let s = time.as_secs_f64().ceil() as u64;
-    match s {
-        0..120 => format!("{s} s"),
-        120..7200 => format!("{} min", s.div_ceil(60)),
-        _ => format!("{} h", s.div_ceil(3600)),
     }
 }

@@ -6,9 +6,8 @@
 //! scratch file.
 
 use crate::command;
-use crate::describe;
+use crate::describe::{self, round_time};
 use crate::interrupt::STOP;
-use crate::progress::round_time;
 use crate::usage;
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -22,6 +21,7 @@ use uflip_device::safety::{self, Examination, TargetKind, WritePermit};
 use uflip_device::scratch::{self, Scratch};
 use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevice, RealDevice};
 use uflip_measure::{Mode, Pattern, Plan, State, Step};
+use uflip_results::Store;
 use uflip_sim::{Description, SimDevice, catalogue};
 
 /// The scratch file that `uflip run` makes where no target is named.
@@ -306,4 +306,29 @@ fn join(a: Range<u64>, b: Range<u64>) -> Range<u64> {
 pub fn new_output() -> PathBuf {
     let names = std::iter::once("uflip-out".to_string()).chain((2..).map(|n| format!("uflip-out-{n}")));
     names.map(PathBuf::from).find(|p| !p.exists()).unwrap_or_else(|| command::fresh_seed().to_string().into())
+}
+
+/// The target as it goes into the manifest: a path is made absolute so that
+/// `--resume` works from any folder.
+pub fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
+    let typed = typed.unwrap_or(SCRATCH);
+    if let Some(file) = typed.strip_prefix("sim:").filter(|f| Path::new(f).is_file()) {
+        return Ok(format!("sim:{}", std::path::absolute(file)?.display()));
+    }
+    if (typed.starts_with("sim:") || typed.starts_with("null:")) && !Path::new(typed).exists() {
+        return Ok(typed.to_string());
+    }
+    let path = std::path::absolute(typed).with_context(|| format!("{typed} is no path"))?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|p| usage(format!("{p:?} is no UTF-8 path; name it through a link")))
+}
+
+/// Makes the results folder, or sees that it is free. True where it was made.
+pub fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
+    let there = dir.exists();
+    std::fs::create_dir_all(dir)
+        .with_context(|| format!("cannot create the folder {}; name another one with -o", dir.display()))?;
+    Store::refuse_unless_free(dir)?;
+    Ok(!there)
 }

@@ -74,6 +74,17 @@ pub fn measured(dir: &Path) -> Result<Option<Bytes>, StoreError> {
     Ok(found.logical_block_bytes.filter(|b| b.0 > 0))
 }
 
+/// What the profile in `dir` was made with; `None` where there is none that says it.
+fn of_profile(dir: &Path) -> Option<Bytes> {
+    #[derive(Deserialize)]
+    struct Part {
+        cost_models: Found,
+    }
+    let bytes = std::fs::read(dir.join("profile.json")).ok()?;
+    let part: Part = serde_json::from_slice(&bytes).ok()?;
+    part.cost_models.logical_block_bytes.filter(|b| b.0 > 0)
+}
+
 /// The logical block to work with on the results in `dir`.
 ///
 /// # Errors
@@ -85,9 +96,8 @@ pub fn find(dir: &Path, given: Option<Bytes>) -> Result<LogicalBlock, StoreError
     if let Some(bytes) = measured(dir)? {
         return Ok(LogicalBlock { bytes, source: BlockSource::Measured });
     }
-    let profile = crate::profile::read(dir).ok().flatten();
-    Ok(match profile.and_then(|profile| profile.cost_models.logical_block_bytes) {
-        Some(bytes) => LogicalBlock { bytes: Bytes(bytes), source: BlockSource::Profile },
+    Ok(match of_profile(dir) {
+        Some(bytes) => LogicalBlock { bytes, source: BlockSource::Profile },
         None => LogicalBlock { bytes: ASSUMED, source: BlockSource::Assumed },
     })
 }

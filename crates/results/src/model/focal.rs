@@ -11,13 +11,12 @@
 //! apart as without a merge, with a switch merge and with a full one ([`kinds`]).
 //!
 //! Units: ns, bytes, sectors of 512 bytes. Source: paper 002, section 3.2, eq. 2,
-//! and section 2 (switch and full merges). What the paper leaves open: when two
-//! groups are two; here the widest ratio between neighbours in the sorted times,
-//! without the outer 2 %, must be at least [`MODES_APART`].
+//! and section 2 (switch and full merges).
 
 use super::block::{self, BlockSource, LogicalBlock};
 use super::kinds::{self, Kinds, OneWrite};
 use super::merge::{MergeFit, Sample, fit_merge};
+use super::modes::{MIN_SYNCS, Modes, modes};
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
 use crate::records::read_records;
@@ -27,13 +26,8 @@ use uflip_device::{Bytes, IoRecord, Mode};
 use uflip_measure::pattern::Basic;
 use uflip_measure::{Pattern, Timing};
 
-/// The least ratio between the dearest cheap and the cheapest dear sync.
-pub const MODES_APART: f64 = 1.5;
 /// A prediction is taken to hold within this share.
 pub const HOLDS: f64 = 0.2;
-/// Syncs that a run needs.
-const MIN_SYNCS: usize = 8;
-
 /// The model on all of a store's runs with flushes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MergeReport {
@@ -96,37 +90,6 @@ pub struct MergeSample {
     pub held_out_sector_ns: Option<f64>,
     /// Measured over that, less 1.
     pub held_out_residual: Option<f64>,
-}
-
-/// Two groups of one-write syncs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Modes {
-    /// Mean of the cheap ones.
-    pub low_ns: f64,
-    /// Mean of the dear ones.
-    pub high_ns: f64,
-    /// The share of these.
-    pub high_share: f64,
-    /// The cheapest of these.
-    pub from_ns: f64,
-}
-
-/// The two groups in `times`, where there are two.
-pub fn modes(times_ns: &[f64]) -> Option<Modes> {
-    let mut sorted = times_ns.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (from, to) = (sorted.len() / 50, sorted.len() - sorted.len() / 50);
-    let middle = sorted.get(from..to).filter(|m| m.len() >= MIN_SYNCS)?;
-    let ratio = |at: usize| middle[at] / middle[at - 1].max(1.0);
-    let at = (1..middle.len()).max_by(|a, b| ratio(*a).total_cmp(&ratio(*b)))?;
-    if ratio(at) < MODES_APART {
-        return None;
-    }
-    let (low, high) = sorted.split_at(from + at);
-    let from_ns = high[0];
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let high_share = high.len() as f64 / sorted.len() as f64;
-    Some(Modes { low_ns: mean(low), high_ns: mean(high), high_share, from_ns })
 }
 
 /// The sample that a run's records give; `None` below eight whole syncs.

@@ -14,8 +14,8 @@
 //! dear for another reason than a merge counts as a full merge; partial merges
 //! (a log block in order but not full) are among these.
 
-use super::focal::modes;
 use super::merge::{MergeFit, Sample, fit_merge, t95};
+use super::modes::modes;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use uflip_device::{Bytes, IoRecord, Mode};

@@ -8,23 +8,13 @@
 //! writes apart, is added in quadrature to the interval of every level.
 //! Units: nanoseconds. Limits: where no pattern comes twice nothing is added.
 
-use super::gather::Facts;
+use super::facts::{BetweenRuns, Facts};
 use crate::contents::StoreContents;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_device::{Bytes, Nanos};
 use uflip_measure::detect::between::{Between, RunMean, between};
 use uflip_measure::detect::knee::Level;
 use uflip_measure::pattern::{Basic, Location, Mode, Pattern, Timing};
-
-/// What changes between equal runs; None where no pattern was run often enough.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct BetweenRuns {
-    /// Between runs that read.
-    pub reads: Option<Between>,
-    /// Between runs that write.
-    pub writes: Option<Between>,
-}
 
 /// The pattern without what does not matter: where it is, and parameters that
 /// have no effect at their first value. Random patterns keep the size of

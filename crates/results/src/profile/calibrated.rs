@@ -11,7 +11,7 @@
 
 use super::Profile;
 use super::evidence::{Evidence, Per, rounded};
-use super::soundness::{Finding, Severity, finding};
+use super::finding::{Finding, Severity, finding};
 use crate::contents::StoreContents;
 use uflip_measure::auto::findings::{BaselineFound, Calibration};
 use uflip_measure::auto::interference::Disturbed;

@@ -1,7 +1,7 @@
 //! A profile as a card for the terminal, 80 columns wide.
 
+use super::finding::Severity;
 use super::hints::Verdict;
-use super::soundness::Severity;
 use super::table3::{factor_text, table3_row};
 use super::{Per, Profile};
 use std::fmt::Write;

@@ -12,7 +12,7 @@
 //! submitting IOs in parallel is beneficial".
 
 use super::Profile;
-use super::gather::Facts;
+use super::facts::Facts;
 use super::hints::Verdict;
 use serde::{Deserialize, Serialize};
 use uflip_measure::detect::knee::SAME;

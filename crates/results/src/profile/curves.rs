@@ -4,7 +4,7 @@
 //! open (a run too short to have one) is none.
 
 use super::evidence::rounded;
-use super::gather::Facts;
+use super::facts::Facts;
 use serde::{Deserialize, Serialize};
 
 /// One curve of a micro-benchmark.
@@ -31,7 +31,7 @@ pub struct PointLevel {
 
 /// `curves`: the levels that the rules went by.
 pub(super) fn curves(facts: &Facts) -> Vec<CurveLevels> {
-    let point = |p: &super::gather::CurveFacts| {
+    let point = |p: &super::facts::CurveFacts| {
         let ends = [p.level.low_ns, p.level.high_ns];
         let closed = ends.iter().all(|e| e.is_finite());
         PointLevel {
@@ -40,7 +40,7 @@ pub(super) fn curves(facts: &Facts) -> Vec<CurveLevels> {
             ci95: closed.then(|| ends.map(|e| rounded(e / 1e6))),
         }
     };
-    let curve = |c: &super::gather::Curve| CurveLevels {
+    let curve = |c: &super::facts::Curve| CurveLevels {
         micro_benchmark: c.micro.clone(),
         baseline: c.name.clone(),
         points: c.points.iter().map(point).collect(),

@@ -11,7 +11,7 @@
 //! 003, section 4 ("submitting IOs in parallel is beneficial"). Units: ratios.
 
 use super::evidence::{Evidence, EvidenceMap, rounded};
-use super::gather::{Curve, CurveFacts, Facts};
+use super::facts::{Curve, CurveFacts, Facts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_measure::detect::knee::{Level, Ratio, ratio};

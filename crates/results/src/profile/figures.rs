@@ -5,7 +5,7 @@
 //! 5.2 (Table 3; "response time is linear with a small latency").
 
 use super::evidence::{Evidence, EvidenceMap, Per, rounded};
-use super::gather::Facts;
+use super::facts::Facts;
 use crate::contents::{RunRow, StoreContents};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -12,17 +12,17 @@
 //!
 //! Source: paper 001, sections 3.2 and 4.2. Units: nanoseconds.
 
-use super::between::{self, BetweenRuns, between_runs};
-use super::evidence::Evidence;
+use super::between::{self, between_runs};
+use super::facts::{BaselineFacts, BetweenRuns, Curve, CurveFacts, Facts, Repeat, SPREAD_LIMIT};
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use uflip_device::IoRecord;
 use uflip_measure::detect::interval::batch_means;
-use uflip_measure::detect::knee::{CurvePoint, Level};
+use uflip_measure::detect::knee::Level;
 use uflip_measure::detect::period::period;
-use uflip_measure::detect::spread::{Spread, spread};
+use uflip_measure::detect::spread::spread;
 use uflip_measure::detect::startup::{StartUp, start_up};
 use uflip_measure::mix_counts;
 use uflip_measure::pattern::{Baseline, Pattern};
@@ -30,114 +30,6 @@ use uflip_measure::run::Purpose;
 
 /// Where the records of a run come from.
 pub type Records<'a> = dyn Fn(&RunRow) -> Result<Vec<IoRecord>, StoreError> + Sync + 'a;
-
-/// Repeats that differ by no more than this are alike.
-/// Source: paper 001, section 4.3: "within 5 %".
-pub(super) const SPREAD_LIMIT: f64 = 0.05;
-
-/// Everything the rules go by.
-pub(super) struct Facts {
-    pub(super) io_size_bytes: Option<u64>,
-    pub(super) baselines: Vec<BaselineFacts>,
-    pub(super) curves: Vec<Curve>,
-    /// What changes between equal runs.
-    pub(super) between: BetweenRuns,
-}
-
-/// What the runs of one baseline say.
-pub(super) struct BaselineFacts {
-    pub(super) baseline: Baseline,
-    /// Of all repeats.
-    pub(super) level: Level,
-    /// IOs in `level`.
-    pub(super) n: u64,
-    pub(super) runs: Vec<u32>,
-    /// Each repeat's own, in order.
-    pub(super) repeats: Vec<Repeat>,
-    /// The median of the start-up phases, where most repeats have one.
-    pub(super) start_up: Option<u64>,
-    /// The same for the period.
-    pub(super) period: Option<f64>,
-    pub(super) spread: Option<Spread>,
-    /// In the order of [`super::levels::PERCENTILES`].
-    pub(super) percentiles: Vec<Level>,
-}
-
-/// One repeat of a baseline.
-pub(super) struct Repeat {
-    pub(super) run: u32,
-    pub(super) io_ignore: u64,
-    /// IOs of the whole run.
-    pub(super) ios: usize,
-    pub(super) level: Level,
-    pub(super) start_up: Option<StartUp>,
-    pub(super) period: Option<f64>,
-}
-
-/// A micro-benchmark's curve.
-pub(super) struct Curve {
-    pub(super) micro: String,
-    /// `SR`, …, or a mix's `SR/RW`.
-    pub(super) name: String,
-    /// By rising value.
-    pub(super) points: Vec<CurveFacts>,
-}
-
-/// One value on a curve.
-pub(super) struct CurveFacts {
-    pub(super) value: i64,
-    pub(super) label: String,
-    pub(super) level: Level,
-    pub(super) runs: Vec<u32>,
-    /// IOs of each pattern of a mix.
-    pub(super) by_pattern: [u64; 2],
-    pub(super) spread: Option<Spread>,
-}
-
-impl Facts {
-    pub(super) fn baseline(&self, baseline: Baseline) -> Option<&BaselineFacts> {
-        self.baselines.iter().find(|b| b.baseline == baseline)
-    }
-
-    pub(super) fn level(&self, baseline: Baseline) -> Option<&Level> {
-        self.baseline(baseline).map(|b| &b.level)
-    }
-
-    /// The curve of `name` in a micro-benchmark, where it has points.
-    pub(super) fn curve(&self, micro: &str, name: &str) -> Option<&Curve> {
-        self.curves.iter().find(|c| c.micro == micro && c.name == name)
-    }
-
-    pub(super) fn curves_of<'a>(&'a self, micro: &'a str) -> impl Iterator<Item = &'a Curve> {
-        self.curves.iter().filter(move |c| c.micro == micro)
-    }
-
-    /// Evidence that rests on the runs of some baselines.
-    pub(super) fn evidence(&self, rule: &str, baselines: &[Baseline]) -> Evidence {
-        let runs = baselines.iter().filter_map(|b| self.baseline(*b)).flat_map(|b| b.runs.clone());
-        Evidence::new(rule, runs)
-    }
-}
-
-impl Curve {
-    /// As the knees want it.
-    pub(super) fn points(&self) -> Vec<CurvePoint> {
-        self.points.iter().map(|p| CurvePoint { value: p.value, cost: p.level }).collect()
-    }
-
-    pub(super) fn at(&self, value: i64) -> Option<&CurveFacts> {
-        self.points.iter().find(|p| p.value == value)
-    }
-
-    /// The runs of these values.
-    pub(super) fn runs_at(&self, values: &[i64]) -> Vec<u32> {
-        values.iter().filter_map(|v| self.at(*v)).flat_map(|p| p.runs.clone()).collect()
-    }
-
-    pub(super) fn runs(&self) -> Vec<u32> {
-        self.points.iter().flat_map(|p| p.runs.clone()).collect()
-    }
-}
 
 /// Reads what the rules need.
 pub(super) fn gather(contents: &StoreContents, records: &Records<'_>) -> Result<Facts, StoreError> {

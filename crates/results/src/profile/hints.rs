@@ -7,7 +7,7 @@
 //! Source: paper 001, section 5.3, hints 1 to 7.
 
 use super::Profile;
-use super::gather::{Curve, CurveFacts, Facts};
+use super::facts::{Curve, CurveFacts, Facts};
 use serde::{Deserialize, Serialize};
 use uflip_device::Bytes;
 use uflip_measure::detect::knee::{Level, Ratio, SAME, ratio};

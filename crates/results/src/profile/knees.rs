@@ -5,7 +5,7 @@
 //! Source: paper 001, section 5.2 and Table 3.
 
 use super::evidence::{Evidence, EvidenceMap, rounded};
-use super::gather::{Curve, Facts};
+use super::facts::{Curve, Facts};
 use serde::{Deserialize, Serialize};
 use uflip_measure::detect::knee::{self, Level, Ratio};
 use uflip_measure::pattern::Baseline;

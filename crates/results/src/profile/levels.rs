@@ -10,7 +10,7 @@
 //! far out for an upper end has no interval. Units: nanoseconds.
 
 use super::evidence::Evidence;
-use super::gather::Facts;
+use super::facts::Facts;
 use uflip_measure::detect::knee::Level;
 
 /// The percentiles told of a baseline, in percent, with their names.

@@ -7,12 +7,11 @@
 //! start-up and interference make results meaningless).
 
 use super::Profile;
-use super::between::BetweenRuns;
-use super::gather::{BaselineFacts, Facts, Repeat, SPREAD_LIMIT};
+use super::facts::{BaselineFacts, BetweenRuns, Facts, Repeat, SPREAD_LIMIT};
+use super::finding::{Finding, Severity, finding};
 use super::spaces;
 use crate::contents::{RunRow, StoreContents};
 use crate::job_report::job_of;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::detect::drift::drift;
@@ -28,35 +27,6 @@ const WIDE: f64 = 0.05;
 const MATTERS: f64 = 0.01;
 /// Own overhead matters from this share of a baseline's mean on.
 const OVERHEAD: f64 = 0.05;
-
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Good to know.
-    Info,
-    /// Figures may be off.
-    Warning,
-    /// Figures mean something else than they say.
-    Serious,
-}
-
-/// One finding.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    /// What kind.
-    pub code: String,
-    /// How much it matters.
-    pub severity: Severity,
-    /// In words.
-    pub statement: String,
-    /// The runs concerned.
-    pub runs: Vec<u32>,
-}
-
-pub(super) fn finding(code: &str, severity: Severity, statement: String, runs: Vec<u32>) -> Finding {
-    Finding { code: code.into(), severity, statement, runs }
-}
 
 /// All findings, the gravest first.
 pub(super) fn findings(

@@ -11,9 +11,8 @@
 //! without the medians, and all response times are counted in a histogram.
 
 use super::blob::Blob;
-use super::trace::{Class, Classes, Kind, Trace, rounded};
+use super::trace::{Class, Classes, Kind, Outlier, Trace, known_as, rounded};
 use super::windows::WindowIo;
-use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use uflip_device::IoRecord;
@@ -32,21 +31,6 @@ const PLACES: usize = 512;
 const BUCKET: u16 = 74;
 /// Kinds of IO told apart; the rest counts as the last.
 const MOST_CLASSES: usize = 8;
-
-/// One of the slowest IOs, exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct Outlier {
-    pub(crate) response: u64,
-    pub(crate) io: u64,
-    pub(crate) submit: u64,
-    pub(crate) offset: u64,
-    pub(crate) class: i64,
-    /// Its place in the file.
-    #[serde(skip)]
-    pub(crate) row: u64,
-    #[serde(skip)]
-    pub(crate) stream: u16,
-}
 
 /// Response times of one cell.
 #[derive(Clone, Default)]
@@ -92,12 +76,6 @@ pub(crate) struct Aggregator {
     slowest: BinaryHeap<Reverse<Outlier>>,
     least_slow: u64,
     places_per_byte: f64,
-}
-
-/// The kind of an IO, streams apart.
-pub(crate) fn known_as(record: &IoRecord) -> Class {
-    let Class(mode, pattern, _, size) = Class::of(record);
-    Class(mode, pattern, 0, size)
 }
 
 impl Aggregator {

@@ -12,7 +12,6 @@
 //! The number of an IO is its place in its own stream, as IOIgnore counts.
 //! Rounded response times are `round(ln(ns + 1) x 2048)`, which fits 16 bits.
 
-use super::aggregate::Outlier;
 use super::blob::{Blob, Code, Described};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -67,6 +66,27 @@ impl Class {
     pub(crate) fn of(record: &IoRecord) -> Class {
         Class(record.mode().name(), record.pattern(), record.stream(), record.size())
     }
+}
+
+/// The kind of an IO, streams apart.
+pub(crate) fn known_as(record: &IoRecord) -> Class {
+    let Class(mode, pattern, _, size) = Class::of(record);
+    Class(mode, pattern, 0, size)
+}
+
+/// One of the slowest IOs, exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Outlier {
+    pub(crate) response: u64,
+    pub(crate) io: u64,
+    pub(crate) submit: u64,
+    pub(crate) offset: u64,
+    pub(crate) class: i64,
+    /// Its place in the file.
+    #[serde(skip)]
+    pub(crate) row: u64,
+    #[serde(skip)]
+    pub(crate) stream: u16,
 }
 
 impl Trace {

@@ -5,9 +5,8 @@
 //! stream within [`AROUND`] of it, as long as they are in the same row group;
 //! an IO that is in another one's window gets none of its own.
 
-use super::aggregate::{Outlier, known_as};
 use super::blob::{Blob, Code};
-use super::trace::Class;
+use super::trace::{Class, Outlier, known_as};
 use crate::error::StoreError;
 use crate::records::{ROW_GROUP_ROWS, read_chosen_row_groups};
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 
 use crate::args::{MethodArg, PlanArgs, PlanOptionArgs, PresetArg};
 use crate::command::{fresh_seed, print, print_json};
-use crate::progress::round_time;
+use crate::describe::round_time;
 use crate::target::{self, Access, Place, SCRATCH};
 use crate::usage;
 use std::time::Duration;

@@ -13,7 +13,7 @@ use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::live::Live;
 use crate::progress::Display;
-use crate::target::{self, Access, Opened, Place, SCRATCH};
+use crate::target::{self, Access, Opened, Place, claim_folder, target_name};
 use crate::usage;
 use anyhow::{Context, bail};
 use clap::Parser;
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
-use uflip_device::{Bytes, Device, EngineOptions, Nanos, Stop, measure_overhead, scratch};
+use uflip_device::{Bytes, Device, EngineOptions, Nanos, Stop, measure_overhead, scratch, unix_now};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::{AutoOptions, Extent, first_plan};
 use uflip_measure::run::Sink;
@@ -268,31 +268,6 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
     Ok(Session { dir, store, plan, opened, options })
 }
 
-/// The target as it goes into the manifest: a path is made absolute so that
-/// `--resume` works from any folder.
-pub fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
-    let typed = typed.unwrap_or(SCRATCH);
-    if let Some(file) = typed.strip_prefix("sim:").filter(|f| Path::new(f).is_file()) {
-        return Ok(format!("sim:{}", std::path::absolute(file)?.display()));
-    }
-    if (typed.starts_with("sim:") || typed.starts_with("null:")) && !Path::new(typed).exists() {
-        return Ok(typed.to_string());
-    }
-    let path = std::path::absolute(typed).with_context(|| format!("{typed} is no path"))?;
-    path.into_os_string()
-        .into_string()
-        .map_err(|p| usage(format!("{p:?} is no UTF-8 path; name it through a link")))
-}
-
-/// Makes the results folder, or sees that it is free. True where it was made.
-pub fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
-    let there = dir.exists();
-    std::fs::create_dir_all(dir)
-        .with_context(|| format!("cannot create the folder {}; name another one with -o", dir.display()))?;
-    Store::refuse_unless_free(dir)?;
-    Ok(!there)
-}
-
 fn open(
     name: &str,
     plan: &Plan,
@@ -426,9 +401,4 @@ fn announce(dir: &Path, plan: &Plan, opened: &Opened, options: &RunOptions) {
     opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
     eprintln!("results go to {}", dir.display());
-}
-
-pub fn unix_now() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -3,7 +3,7 @@
 //! scribbled terminal is right again a fifth of a second later.
 
 use super::picture::Picture;
-use crate::progress::round_time;
+use crate::describe::round_time;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 use uflip_device::{IoRecord, Nanos};

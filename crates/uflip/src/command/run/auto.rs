@@ -8,7 +8,7 @@
 //! out as if there had been no interruption.
 
 use super::enforce::Enforcer;
-use super::{Session, Shown, live_page, say, summary_of, unix_now};
+use super::{Session, Shown, live_page, say, summary_of};
 use crate::describe;
 use crate::interference::{Watch, Watched};
 use crate::interrupt::STOP;
@@ -16,7 +16,7 @@ use crate::live::Live;
 use crate::progress::Display;
 use std::ops::Range;
 use std::sync::Arc;
-use uflip_device::{Device, IoRecord, Nanos, RunEnd, Stop};
+use uflip_device::{Device, IoRecord, Nanos, RunEnd, Stop, unix_now};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::interference::Disturbed;
 use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, Stored};

@@ -8,7 +8,7 @@
 //! later one to the same state returns to it, so that all parts of a plan begin
 //! from one and the same state.
 
-use crate::progress::round_time;
+use crate::describe::round_time;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
