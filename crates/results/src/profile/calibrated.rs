@@ -123,10 +123,17 @@ fn baselines_capped(found: &Calibration) -> Option<Finding> {
 fn other_load(found: &Calibration) -> Option<Finding> {
     let busy = |d: &&Disturbed| d.cpu_mhz.is_none() && d.throttles.is_none();
     let runs: Vec<u32> = found.interference.iter().filter(busy).map(|d| d.run).collect();
-    let other: u64 = found.interference.iter().filter_map(|d| d.other_ios).sum();
+    let other: u64 = found.interference.iter().filter(busy).filter_map(|d| d.other_ios).sum();
+    let stalls = found.interference.iter().filter(busy).filter_map(|d| d.cpu_stall_share);
+    let stalled = stalls.max_by(f64::total_cmp).unwrap_or(0.0);
+    let ios = (other > 0).then(|| format!("{other} IOs of others on the disk"));
+    let waited = (stalled >= 0.005)
+        .then(|| format!("tasks waited for a processor up to {:.0} % of a run's time", stalled * 100.0));
+    let what: Vec<String> = ios.into_iter().chain(waited).collect();
     let text = format!(
-        "Something else was active during {} runs ({other} IOs of others on the disk); their figures contain it.",
-        runs.len()
+        "Something else was active during {} runs ({}); their figures contain it.",
+        runs.len(),
+        what.join(", ")
     );
     (!runs.is_empty()).then(|| finding("other_load", Severity::Warning, text, runs))
 }

@@ -94,3 +94,19 @@ fn what_is_wrong_is_a_finding() {
         assert_eq!(codes(&profile).len(), plain + 1, "{place}: {:?}", codes(&profile));
     }
 }
+
+/// Other work is told by what it was: IOs, processors, or both.
+#[test]
+fn other_load_is_told_by_its_kind() {
+    for (ios, share, told) in [
+        (99, 0.0, "(99 IOs of others on the disk)"),
+        (0, 0.126, "(tasks waited for a processor up to 13 % of a run's time)"),
+        (7, 0.5, "(7 IOs of others on the disk, tasks waited for a processor up to 50 % of a run's time)"),
+    ] {
+        let mut changed = calibration();
+        changed["interference"] = json!([{ "run": 3, "other_ios": ios, "cpu_stall_share": share, "io_stall_share": 0.5, "load": 3.0 }]);
+        let profile = profile(Some(changed));
+        let finding = profile.soundness.iter().find(|f| f.code == "other_load").unwrap();
+        assert!(finding.statement.contains(told), "{}", finding.statement);
+    }
+}
