@@ -347,7 +347,17 @@ impl Flash {
                 self.buffer_range(received, range)
             }
         };
+        let done = if self.ftl.settles() { self.settle(done) } else { done };
         self.end(slot, start, done)
+    }
+
+    /// Empties the buffer and has the FTL merge what lies in logs.
+    #[cold]
+    fn settle(&mut self, at_ns: u64) -> u64 {
+        let now = self.drain(at_ns);
+        let behind = self.array_behind(now);
+        self.decide(now - behind);
+        behind + self.ftl.settle(&mut self.nand, now - behind)
     }
 
     /// Programs a byte range; pages written in part are read first.
@@ -485,7 +495,17 @@ impl Flash {
     /// Empties the buffer.
     pub fn flush(&mut self, at_ns: u64) -> u64 {
         let (slot, start) = self.begin(at_ns);
-        let mut now = self.link.command(start);
+        let now = self.link.command(start);
+        let now = self.drain(now);
+        if let Some(witness) = &mut self.nand.witness {
+            witness.kept_all_promises();
+        }
+        self.end(slot, start, now)
+    }
+
+    /// Waits until nothing is in the buffer.
+    fn drain(&mut self, at_ns: u64) -> u64 {
+        let mut now = at_ns;
         while let Some(buffer) = &mut self.buffer {
             if let Some(last) = buffer.programmed_ns.drain(..).max() {
                 now = now.max(last);
@@ -495,10 +515,7 @@ impl Flash {
             }
             now = self.wait_for_line(now);
         }
-        if let Some(witness) = &mut self.nand.witness {
-            witness.kept_all_promises();
-        }
-        self.end(slot, start, now)
+        now
     }
 
     /// Forgets the whole pages in `size` bytes at `offset`.

@@ -273,6 +273,10 @@ fn check_ftl(f: &Ftl) -> Checked {
     foreign(f, "log_superblocks", f.log_superblocks.is_some(), &[Fast])?;
     foreign(f, "random_logs", f.random_logs.is_some(), &[Bast])?;
     foreign(f, "unit_kib", f.unit_kib.is_some(), &[Bast])?;
+    foreign(f, "loses_order", f.loses_order.is_some(), &[Bast])?;
+    if f.loses_order.is_some() && f.unit_kib.is_none() {
+        return problem("ftl.loses_order", "has no effect; give ftl.unit_kib or remove it");
+    }
     foreign(f, "restart_merges", f.restart_merges.is_some(), &[Bast])?;
     foreign(f, "repay_merges", f.repay_merges.is_some(), &[Bast])?;
     foreign(f, "page_wise_log_copy", f.page_wise_log_copy.is_some(), &[Bast])?;
@@ -283,7 +287,7 @@ fn check_ftl(f: &Ftl) -> Checked {
     }
     count("ftl.idle_free_superblocks", u64::from(f.idle_free_superblocks.unwrap_or(0)), 0, 1 << 20)?;
     count("ftl.map_cache_kib", f.map_cache_kib.unwrap_or(64), 4, 1 << 24)?;
-    count("ftl.log_blocks", u64::from(f.log_blocks.unwrap_or(4)), 1, 8192)?;
+    count("ftl.log_blocks", u64::from(f.log_blocks.unwrap_or(4)), 1, 4096)?;
     count("ftl.merge_batch", u64::from(f.merge_batch.unwrap_or(1)), 1, u64::from(f.log_blocks.unwrap_or(4)))?;
     count("ftl.log_superblocks", u64::from(f.log_superblocks.unwrap_or(1)), 1, 1 << 20)?;
     let logs = u64::from(f.log_blocks.unwrap_or(4));

@@ -23,7 +23,9 @@
 //! the debt is paid. With `random_logs` only so many logs may belong to
 //! superblocks written at random; the others are for streams. With `unit_kib`
 //! the map is kept in larger units, and a write that covers one in part, and is
-//! no stream, has its superblock merged at once, one such merge at a time.
+//! no stream, has its superblock merged at once, one such merge at a time. With
+//! `loses_order` such a write that is smaller than a unit also costs the device
+//! its order: [`Disorder`].
 //!
 //! Superblock `s` and its log lie in bank `s % banks`. A merge costs rows, not
 //! a loop over pages. Memory: 4 bytes a superblock, one bit a page, and 4
@@ -57,6 +59,18 @@ struct Log {
     streamed: bool,
 }
 
+/// The map is no longer one of superblocks in order, until each was written
+/// anew, whole and in order. Meanwhile each is copied before it is begun anew, and
+/// what a host write leaves in logs is merged before it is done.
+///
+/// Source: paper 004, appendix C, of what a stick does after random writes of 2 KB
+/// or less; that it is a state of the whole device is our reading.
+#[derive(Clone, Debug)]
+struct Disorder {
+    renewed: Vec<bool>,
+    left: usize,
+}
+
 /// Data blocks, logs and where they are.
 #[derive(Clone, Debug)]
 pub struct Bast {
@@ -70,6 +84,11 @@ pub struct Bast {
     streams: Streams,
     /// When the one merge after a write in part of a unit has ended.
     patched_ns: u64,
+    loses_order: bool,
+    disorder: Option<Disorder>,
+    /// Superblock and end of the latest write, where it was smaller than a unit
+    /// and no stream: a stream may begin so.
+    lone: Option<(u32, u64)>,
     permuted_switch: bool,
     page_wise_log_copy: bool,
     restart_merges: bool,
@@ -118,6 +137,9 @@ impl Bast {
             unit_pages: f.unit_kib.map_or(1, |kib| ((kib << 10) / shape.unit_bytes).max(1)),
             streams: Streams::new(f.log_blocks.unwrap_or(4)),
             patched_ns: 0,
+            loses_order: f.loses_order.unwrap_or(false),
+            disorder: None,
+            lone: None,
             permuted_switch: f.permuted_switch.unwrap_or(false),
             page_wise_log_copy: f.page_wise_log_copy.unwrap_or(false),
             restart_merges: f.restart_merges.unwrap_or(false),
@@ -215,6 +237,64 @@ impl Bast {
         self.patched_ns
     }
 
+    /// The order is lost by a write smaller than a unit that is no stream and that
+    /// none goes on after.
+    fn note_small(&mut self, unit: u64, count: u64, streamed: bool) {
+        if let Some((logical, end)) = self.lone.take()
+            && end != unit
+            && end != unit + 1
+        {
+            self.lose_order(logical);
+        }
+        let small = !streamed && count < self.unit_pages;
+        self.lone = small.then_some(((unit / u64::from(self.units_per_sb)) as u32, unit + count));
+    }
+
+    /// The order is lost, and superblock `logical` with it if it was renewed.
+    fn lose_order(&mut self, logical: u32) {
+        let Some(disorder) = &mut self.disorder else {
+            let renewed: Vec<bool> = self.data.iter().map(|data| *data == NONE).collect();
+            let left = renewed.iter().filter(|renewed| !**renewed).count();
+            self.disorder = (left > 0).then_some(Disorder { renewed, left });
+            return;
+        };
+        disorder.left += usize::from(std::mem::replace(&mut disorder.renewed[logical as usize], false));
+    }
+
+    /// Superblock `logical` was written whole and in order, or is gone.
+    fn renew(&mut self, logical: u32) {
+        let Some(disorder) = &mut self.disorder else { return };
+        disorder.left -= usize::from(!std::mem::replace(&mut disorder.renewed[logical as usize], true));
+        if disorder.left == 0 {
+            self.disorder = None;
+        }
+    }
+
+    /// Copies superblock `logical`, whose order was lost, before it is begun anew.
+    fn put_in_order(&mut self, nand: &mut Nand, at_ns: u64, logical: u32) -> u64 {
+        let lost = self.disorder.as_ref().is_some_and(|d| !d.renewed[logical as usize]);
+        if !lost || self.data[logical as usize] == NONE {
+            return at_ns;
+        }
+        let (i, reclaimed) = self.log_for(nand, at_ns, logical);
+        self.merge(nand, reclaimed.max(at_ns), i)
+    }
+
+    /// True while host writes wait for [`Bast::settle`].
+    #[inline]
+    pub fn settles(&self) -> bool {
+        self.disorder.is_some()
+    }
+
+    /// Merges all logs.
+    pub fn settle(&mut self, nand: &mut Nand, at_ns: u64) -> u64 {
+        let mut end = at_ns;
+        while !self.logs.is_empty() {
+            end = end.max(self.merge(nand, at_ns, 0));
+        }
+        end
+    }
+
     /// Ends log `i` by the cheapest merge there is.
     fn merge(&mut self, nand: &mut Nand, at_ns: u64, i: usize) -> u64 {
         let log = self.logs.swap_remove(i);
@@ -226,6 +306,9 @@ impl Bast {
         let complete = log.valid == total && log.used == log.valid;
         let end = if complete && (log.in_order || self.permuted_switch || planted(Bug::SwitchOutOfOrder)) {
             self.counts.switch += 1;
+            if log.in_order {
+                self.renew(log.logical);
+            }
             self.replace(nand, at_ns, log)
         } else if log.in_order && !self.has_gaps(&log) {
             self.counts.partial += 1;
@@ -346,6 +429,9 @@ impl Bast {
         if self.restart_merges && index == 0 && self.logs.get(old).is_some_and(|log| !log.in_order) {
             at = self.merge(nand, at, old);
         }
+        if index == 0 {
+            at = self.put_in_order(nand, at, logical);
+        }
         let (i, reclaimed) = self.log_for(nand, at, logical);
         let log = &mut self.logs[i];
         log.streamed = streamed;
@@ -416,6 +502,9 @@ impl Ftl for Bast {
             at += u64::from(done);
             left -= u64::from(done);
         }
+        if self.loses_order {
+            self.note_small(unit, count, streamed);
+        }
         let [first, last] = [unit, unit + count - 1];
         if !streamed && !first.is_multiple_of(self.unit_pages) {
             end = self.patch(nand, end, (first / per_sb) as u32);
@@ -451,6 +540,7 @@ impl Ftl for Bast {
             if self.written.count(logical) == 0 && data != NONE {
                 self.data[logical as usize] = NONE;
                 self.permuted.remove(&logical);
+                self.renew(logical);
                 end = end.max(self.erase(nand, at_ns, data));
             }
         }

@@ -126,6 +126,22 @@ impl AnyFtl {
     }
 }
 
+impl AnyFtl {
+    /// True while a host write is done only when [`AnyFtl::settle`] is.
+    #[inline]
+    pub fn settles(&self) -> bool {
+        matches!(self, AnyFtl::Bast(ftl) if ftl.settles())
+    }
+
+    /// Merges what a host write left in logs; gives when that is done.
+    pub fn settle(&mut self, nand: &mut Nand, at_ns: u64) -> u64 {
+        match self {
+            AnyFtl::Bast(ftl) => ftl.settle(nand, at_ns),
+            _ => at_ns,
+        }
+    }
+}
+
 impl Ftl for AnyFtl {
     #[inline]
     fn write(&mut self, nand: &mut Nand, at_ns: u64, unit: u64, count: u64) -> u64 {

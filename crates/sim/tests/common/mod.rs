@@ -161,7 +161,10 @@ fn ftl(draw: &mut Draw, kind: &str) -> String {
             }
             let (random, unit) = (draw.between(1, logs), draw.one(&[1, 4, 16]));
             text += &draw.maybe("random_logs", random.to_string());
-            text + &draw.maybe("unit_kib", unit.to_string())
+            let unit = draw.maybe("unit_kib", unit.to_string());
+            let loses = draw.yes().to_string();
+            let loses = if unit.is_empty() { String::new() } else { draw.maybe("loses_order", loses) };
+            text + &unit + &loses
         }
         "fast" => {
             let logs = draw.maybe("log_superblocks", logs.to_string());
