@@ -42,12 +42,11 @@ impl Manifest {
     /// A manifest of this format made now, with null for what the caller has
     /// not filled in.
     pub fn new(tool_version: &str, seed: u64) -> Manifest {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Manifest {
             format: FORMAT,
             tool: "uflip".into(),
             tool_version: tool_version.into(),
-            created: utc(now.map_or(0, |d| d.as_secs())),
+            created: utc(uflip_device::unix_now() / 1_000_000_000),
             seed,
             target: Value::Null,
             host: Value::Null,

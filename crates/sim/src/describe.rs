@@ -225,9 +225,9 @@ pub struct Ftl {
     /// superblock merged at once, and such merges do not work in parallel.
     pub unit_kib: Option<u64>,
     /// BAST: such a write, where it is smaller than a unit and none goes on after
-    /// it, also loses the order of the whole device: until each superblock was written anew, whole and in
-    /// order, each is copied before it is, and no host write is done before what
-    /// it left in logs is merged.
+    /// it, also loses the order of the whole device: until each superblock was
+    /// written anew, whole and in order, each is copied before it is, and no host
+    /// write is done before what it left in logs is merged.
     pub loses_order: Option<bool>,
     /// BAST: a full log block that holds each page once takes the data block's
     /// place in any order; the order is kept in a map of the superblock.

@@ -40,7 +40,7 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
 
 /// A seed where the user gave none: different each time, and printed.
 pub fn fresh_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now = uflip_device::unix_now();
     // Short enough to be typed again.
-    uflip_device::rng::derive_seed(now.as_nanos() as u64, u64::from(std::process::id())) % 1_000_000_000
+    uflip_device::rng::derive_seed(now, u64::from(std::process::id())) % 1_000_000_000
 }
