@@ -2,12 +2,14 @@
 //!
 //! By default every write carries bytes that no device can compress or has
 //! seen before: a random page-aligned buffer, and in each 512-byte sector a
-//! 16-byte stamp that no other write of the session carries. Stamping happens
-//! before the clock is read. Paper 004, appendix A, offers two other contents:
+//! 16-byte stamp that no other write of the session carries and by which the
+//! tool knows its own writing again ([`crate::stamp`]). Stamping happens before
+//! the clock is read. Paper 004, appendix A, offers two other contents:
 //! the age of the device in writes, and a fixed byte.
 
 use crate::io::{Io, Mode};
 use crate::rng::{Rng, derive_seed};
+use crate::stamp::Key;
 use serde::{Deserialize, Serialize};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
@@ -71,7 +73,6 @@ impl fmt::Display for Data {
 
 /// Buffers start on this boundary: no device or page asks for more.
 pub const ALIGNMENT: usize = 4096;
-const SECTOR: usize = 512;
 
 /// Zeroed memory on a page boundary, as O_DIRECT wants it.
 pub struct AlignedBuffer {
@@ -126,7 +127,8 @@ impl Drop for AlignedBuffer {
 pub struct IoBuffer {
     memory: AlignedBuffer,
     data: Data,
-    /// Distinguishes this buffer's stamps from every other buffer's.
+    key: Key,
+    /// Where this buffer's nonces begin, far from every other buffer's.
     identity: u64,
     writes: u64,
     /// A read may have left its own bytes.
@@ -135,13 +137,15 @@ pub struct IoBuffer {
 }
 
 impl IoBuffer {
-    /// Ready for IOs of up to `capacity` bytes with the content `data`. Buffers
-    /// of the same `seed` and different `index` never stamp the same bytes.
-    pub fn new(capacity: usize, data: Data, seed: u64, index: u64) -> IoBuffer {
+    /// Ready for IOs of up to `capacity` bytes with the content `data`, stamped
+    /// with `key` where that is random. Buffers of the same `seed` and different
+    /// `index` never stamp the same bytes.
+    pub fn new(capacity: usize, data: Data, key: Key, seed: u64, index: u64) -> IoBuffer {
         let identity = derive_seed(seed, index);
         let mut buffer = IoBuffer {
             memory: AlignedBuffer::new(capacity),
             data,
+            key,
             identity,
             writes: if let Data::AgeFrom(writes) = data { writes } else { 0 },
             read_into: false,
@@ -195,20 +199,12 @@ impl IoBuffer {
         &mut self.memory.bytes_mut()[..size]
     }
 
-    /// Makes each sector of the next write one that was never written before:
-    /// its first 16 bytes become the buffer's identity and a running count,
-    /// both scrambled so that they do not compress either.
+    /// Makes each sector of the next write one that was never written before,
+    /// and one that is known as ours.
     #[inline]
     fn stamp(&mut self, size: usize) {
-        let mut count = self.writes.wrapping_mul(1 << 20);
-        for sector in self.memory.bytes_mut()[..size].chunks_mut(SECTOR) {
-            if let Some(head) = sector.first_chunk_mut::<16>() {
-                let scrambled = count.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.identity;
-                head[..8].copy_from_slice(&scrambled.to_le_bytes());
-                head[8..].copy_from_slice(&self.identity.rotate_left(count as u32 & 63).to_le_bytes());
-            }
-            count = count.wrapping_add(1);
-        }
+        let first = self.identity.wrapping_add(self.writes << 20);
+        self.key.stamp(&mut self.memory.bytes_mut()[..size], first);
     }
 
     /// Where the memory lies, for registering it with io_uring.
@@ -221,6 +217,7 @@ impl IoBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stamp::SECTOR;
     use crate::units::{Bytes, Nanos};
     use std::collections::HashSet;
 
@@ -232,7 +229,7 @@ mod tests {
     fn no_sector_is_ever_written_twice() {
         let mut seen = HashSet::new();
         for index in 0..4 {
-            let mut buffer = IoBuffer::new(8192, Data::Random, 9, index);
+            let mut buffer = IoBuffer::new(8192, Data::Random, Key::DEVICE, 9, index);
             for _ in 0..200 {
                 for sector in buffer.prepare(&write(8192)).chunks(SECTOR) {
                     assert!(seen.insert(sector.to_vec()), "a sector came twice");
@@ -243,7 +240,7 @@ mod tests {
 
     #[test]
     fn random_bytes_use_all_values_evenly() {
-        let mut buffer = IoBuffer::new(1 << 16, Data::Random, 1, 0);
+        let mut buffer = IoBuffer::new(1 << 16, Data::Random, Key::DEVICE, 1, 0);
         let mut counts = [0u32; 256];
         buffer.prepare(&write(1 << 16)).iter().for_each(|b| counts[usize::from(*b)] += 1);
         // 256 expected each, standard deviation 16.
@@ -252,15 +249,22 @@ mod tests {
 
     #[test]
     fn other_contents_are_what_they_say() {
-        assert!(IoBuffer::new(512, Data::Zeros, 1, 0).prepare(&write(512)).iter().all(|b| *b == 0));
-        assert!(IoBuffer::new(512, Data::Byte(0xa5), 1, 0).prepare(&write(512)).iter().all(|b| *b == 0xa5));
-        let mut age = IoBuffer::new(512, Data::Age, 1, 0);
+        assert!(
+            IoBuffer::new(512, Data::Zeros, Key::DEVICE, 1, 0).prepare(&write(512)).iter().all(|b| *b == 0)
+        );
+        assert!(
+            IoBuffer::new(512, Data::Byte(0xa5), Key::DEVICE, 1, 0)
+                .prepare(&write(512))
+                .iter()
+                .all(|b| *b == 0xa5)
+        );
+        let mut age = IoBuffer::new(512, Data::Age, Key::DEVICE, 1, 0);
         age.prepare(&write(512));
         assert_eq!(age.prepare(&write(512))[..16], [1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-        let mut age = IoBuffer::new(512, Data::AgeFrom(0x1234), 1, 0);
+        let mut age = IoBuffer::new(512, Data::AgeFrom(0x1234), Key::DEVICE, 1, 0);
         assert_eq!(age.prepare(&write(512))[..9], [0x34, 0x12, 0, 0, 0, 0, 0, 0, 0x34]);
         // Cyclically, also after a read into the buffer was larger than it.
-        let mut cyclic = IoBuffer::new(512, Data::Cyclic, 1, 0);
+        let mut cyclic = IoBuffer::new(512, Data::Cyclic, Key::DEVICE, 1, 0);
         for size in [512, 8192] {
             let bytes = cyclic.prepare(&write(size));
             assert!(bytes.iter().enumerate().all(|(at, byte)| usize::from(*byte) == at % 256), "{size}");
@@ -271,7 +275,7 @@ mod tests {
     fn what_a_read_left_is_not_written() {
         let read = Io { mode: Mode::Read, ..write(512) };
         for (data, expected) in [(Data::Zeros, 0), (Data::Byte(7), 7), (Data::Cyclic, 0)] {
-            let mut buffer = IoBuffer::new(512, data, 1, 0);
+            let mut buffer = IoBuffer::new(512, data, Key::DEVICE, 1, 0);
             buffer.prepare(&read).fill(0xee);
             assert_eq!(buffer.prepare(&write(512))[0], expected, "{data}");
         }
@@ -279,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_larger_io_gets_a_larger_buffer() {
-        let mut buffer = IoBuffer::new(512, Data::Random, 1, 0);
+        let mut buffer = IoBuffer::new(512, Data::Random, Key::DEVICE, 1, 0);
         assert_eq!(buffer.prepare(&write(4096)).len(), 4096);
         assert_eq!(buffer.memory.start as usize % ALIGNMENT, 0);
     }

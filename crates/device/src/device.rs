@@ -6,6 +6,7 @@
 //! [`Blocks`] is what programs living on a device use: bytes in, bytes out.
 //! Both stay under eight methods; growth needs a design note.
 
+use crate::incident::Incidents;
 use crate::io::{Io, IoRecord};
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,9 @@ pub struct RunEnd {
     pub time_limit_hit: bool,
     /// True where it was stopped from outside and must not be kept.
     pub interrupted: bool,
+    /// What befell it from outside.
+    #[serde(default, skip_serializing_if = "Incidents::is_none")]
+    pub incidents: Incidents,
 }
 
 /// What [`Device::snapshot`] is asked for.

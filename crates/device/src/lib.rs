@@ -10,6 +10,7 @@ pub mod clock;
 pub mod device;
 pub mod engine;
 pub mod identity;
+pub mod incident;
 pub mod io;
 pub mod null;
 pub mod process;
@@ -17,6 +18,7 @@ pub mod real;
 pub mod rng;
 pub mod safety;
 pub mod scratch;
+pub mod stamp;
 mod sync;
 pub mod units;
 mod uring;
@@ -27,6 +29,7 @@ pub use device::{
     Blocks, Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
 pub use engine::{Buffering, Discard, Engine, EngineOptions};
+pub use incident::Incidents;
 pub use io::{Io, IoRecord, Mode};
 pub use null::{KeepAll, NullDevice, Overhead, measure_overhead};
 pub use real::RealDevice;

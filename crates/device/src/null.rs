@@ -5,6 +5,7 @@ use crate::buffer::{Data, IoBuffer};
 use crate::clock::{Epoch, clock_source, wait_until};
 use crate::device::{Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
 use crate::io::{Io, IoRecord, Mode};
+use crate::stamp::Key;
 use crate::sync::{NoTarget, Shared, Worker, stream_loop};
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,7 @@ impl Device for NullDevice {
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
         while self.workers.len() < streams.len() {
-            let buffer = IoBuffer::new(1 << 20, Data::Zeros, 0, self.workers.len() as u64);
+            let buffer = IoBuffer::new(1 << 20, Data::Zeros, Key::DEVICE, 0, self.workers.len() as u64);
             self.workers.push(Worker { target: NoTarget, buffer });
         }
         Shared::new(recorder, limits).run_all(streams, &mut self.workers, stream_loop)

@@ -6,6 +6,7 @@ use crate::clock::{Epoch, wait_until};
 use crate::device::{Blocks, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
 use crate::engine::{Discard, Engine, EngineOptions};
 use crate::io::{Io, Mode};
+use crate::stamp::Key;
 use crate::sync::{Shared, Target, Worker, stream_loop};
 use crate::units::{Bytes, Nanos};
 use crate::uring::{RingWorker, ring_loop};
@@ -23,6 +24,7 @@ pub struct RealDevice {
     name: Arc<str>,
     geometry: Geometry,
     options: EngineOptions,
+    key: Key,
     opener: Opener,
     epoch: Epoch,
     workers: Vec<Worker<FileTarget>>,
@@ -34,7 +36,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 impl RealDevice {
     /// A device whose descriptors come from `opener`, called once per stream.
-    /// `name` is what the user called it.
+    /// `name` is what the user called it, `key` what its writes are stamped with.
     ///
     /// # Errors
     /// What `opener` says, or that its size cannot be read.
@@ -42,12 +44,14 @@ impl RealDevice {
         name: &str,
         geometry: Geometry,
         options: EngineOptions,
+        key: Key,
         opener: Opener,
     ) -> Result<RealDevice, DeviceError> {
         let mut device = RealDevice {
             name: name.into(),
             geometry,
             options,
+            key,
             opener,
             epoch: Epoch::start(),
             workers: Vec::new(),
@@ -62,7 +66,8 @@ impl RealDevice {
         while self.workers.len() < streams {
             let index = self.workers.len() as u64;
             let target = FileTarget::new(self.name.clone(), (self.opener)()?, self.options.discard)?;
-            let buffer = IoBuffer::new(BUFFER_BYTES, self.options.data, self.options.seed, index << 32);
+            let buffer =
+                IoBuffer::new(BUFFER_BYTES, self.options.data, self.key, self.options.seed, index << 32);
             self.workers.push(Worker { target, buffer });
         }
         Ok(())
@@ -72,7 +77,15 @@ impl RealDevice {
         while self.rings.len() < streams {
             let index = self.rings.len() as u64;
             let fd = (self.opener)()?;
-            self.rings.push(RingWorker::new(self.name.clone(), fd, queue_depth, poll, &self.options, index)?);
+            self.rings.push(RingWorker::new(
+                self.name.clone(),
+                fd,
+                queue_depth,
+                poll,
+                &self.options,
+                self.key,
+                index,
+            )?);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@
 use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, wait_until};
 use crate::device::{DeviceError, Recorder, RunEnd, RunLimits, Stream};
+use crate::incident::Incidents;
 use crate::io::{Io, IoRecord};
 use crate::units::Nanos;
 use std::sync::Barrier;
@@ -100,6 +101,7 @@ fn whole(ends: &[StreamEnd]) -> RunEnd {
         elapsed: ends.iter().map(|e| e.last).max().unwrap_or_default(),
         time_limit_hit: ends.iter().any(|e| e.time_limit_hit),
         interrupted: ends.iter().any(|e| e.interrupted),
+        incidents: Incidents::default(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::clock::{Epoch, wait_until};
 use crate::device::{DeviceError, Stream};
 use crate::engine::EngineOptions;
 use crate::io::{Io, IoRecord, Mode};
+use crate::stamp::Key;
 use crate::sync::{Shared, StreamEnd};
 use crate::units::{Bytes, Nanos};
 use io_uring::{IoUring, opcode, squeue, types};
@@ -53,6 +54,7 @@ impl RingWorker {
         queue_depth: u32,
         poll: bool,
         options: &EngineOptions,
+        key: Key,
         index: u64,
     ) -> Result<RingWorker, DeviceError> {
         if queue_depth == 0 || queue_depth > 4096 {
@@ -67,7 +69,13 @@ impl RingWorker {
             .map(|slot| Slot {
                 io: NO_IO,
                 submit: Nanos::ZERO,
-                buffer: IoBuffer::new(BUFFER_BYTES, options.data, options.seed, index << 32 | (slot + 1)),
+                buffer: IoBuffer::new(
+                    BUFFER_BYTES,
+                    options.data,
+                    key,
+                    options.seed,
+                    index << 32 | (slot + 1),
+                ),
                 registered: false,
             })
             .collect();

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use uflip_device::stamp::Key;
 use uflip_device::{
     Blocks, Buffering, Bytes, Data, Device, DeviceError, Engine, EngineOptions, Geometry, Io, IoRecord,
     KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
@@ -21,7 +22,7 @@ fn open(path: &Path, options: EngineOptions) -> RealDevice {
                 DeviceError::Path { what: "cannot open".into(), path: path.clone(), source }
             })
         });
-    RealDevice::new("test", geometry, options, opener).unwrap()
+    RealDevice::new("test", geometry, options, Key::DEVICE, opener).unwrap()
 }
 
 fn file() -> tempfile::NamedTempFile {

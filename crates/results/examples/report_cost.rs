@@ -60,7 +60,13 @@ fn make(dir: &std::path::Path, runs: u64, ios: u64) {
             clock += response + 100;
         }
         recorder.finish(chunk);
-        let end = RunEnd { ios, elapsed: Nanos(clock), time_limit_hit: false, interrupted: false };
+        let end = RunEnd {
+            ios,
+            elapsed: Nanos(clock),
+            time_limit_hit: false,
+            interrupted: false,
+            ..RunEnd::default()
+        };
         store.commit(&spec, &RunOutcome { end, started: Nanos(0), started_unix_ns: None }).expect("kept");
     }
 }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use uflip_device::identity::{DeviceFacts, SysPaths};
 use uflip_device::safety::{self, Examination, TargetKind, WritePermit};
 use uflip_device::scratch::{self, Scratch};
+use uflip_device::stamp::Key;
 use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevice, RealDevice};
 use uflip_measure::{Mode, Pattern, Plan, State, Step};
 use uflip_results::Store;
@@ -220,11 +221,16 @@ pub fn open(
     }
     let examination = place.examination.as_ref().context("a path was examined")?;
     warnings.extend(examination.notes().iter().cloned());
+    let mut key = Key::DEVICE;
     let opener = match access {
         Access::Read => reader(examination.path().to_path_buf(), options),
-        Access::Write(consents) => writer(safety::permit(examination, consents)?, options)?,
+        Access::Write(consents) => {
+            let permit = safety::permit(examination, consents)?;
+            key = permit.key();
+            writer(permit, options)?
+        }
     };
-    let device = Box::new(RealDevice::new(name, place.geometry, options, opener)?);
+    let device = Box::new(RealDevice::new(name, place.geometry, options, key, opener)?);
     Ok(Opened { name: name.to_string(), device, facts: place.facts, summary: place.summary, warnings })
 }
 

@@ -11,6 +11,7 @@ use super::{
     Examination, Inspection, Obstacle, SafetyError, Snapshot, TargetKind, inspect, path_error, tags_of,
 };
 use crate::identity::{DevNumber, SysPaths};
+use crate::stamp::Key;
 use crate::units::Bytes;
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -126,6 +127,11 @@ impl WritePermit {
     /// `st_dev` and `st_ino` of a file; `None` for a device or a new file.
     pub fn inode(&self) -> Option<(u64, u64)> {
         self.snapshot.inode
+    }
+
+    /// What everything written to it is stamped with.
+    pub fn key(&self) -> Key {
+        Key::DEVICE
     }
 
     /// Its size when examined, in bytes.

@@ -99,7 +99,13 @@ fn row(id: u32, made: &Made) -> RunRow {
         "id": id, "purpose": purpose, "baseline": made.baseline, "point": point, "repeat": made.repeat,
         "pattern": made.pattern, "io_count": IOS, "io_ignore": 0, "seed": 1, "time_limit": null,
     });
-    let end = RunEnd { ios: IOS, elapsed: Nanos(1), time_limit_hit: made.time_limit_hit, interrupted: false };
+    let end = RunEnd {
+        ios: IOS,
+        elapsed: Nanos(1),
+        time_limit_hit: made.time_limit_hit,
+        interrupted: false,
+        ..RunEnd::default()
+    };
     let stats = crate::stats::summarise(&mut responses(made, id));
     RunRow {
         spec: serde_json::from_value(spec).expect("a spec"),

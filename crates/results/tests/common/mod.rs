@@ -36,7 +36,13 @@ pub fn record(run: u32, i: u64) -> IoRecord {
 }
 
 pub fn outcome(ios: u64) -> RunOutcome {
-    let end = RunEnd { ios, elapsed: Nanos(ios * 100_000), time_limit_hit: false, interrupted: false };
+    let end = RunEnd {
+        ios,
+        elapsed: Nanos(ios * 100_000),
+        time_limit_hit: false,
+        interrupted: false,
+        ..RunEnd::default()
+    };
     RunOutcome { end, started: Nanos(0), started_unix_ns: None }
 }
 
