@@ -35,10 +35,37 @@ pub enum Fault {
     Flip { bit: u64 },
 }
 
+/// What a request is for. Each side's requests are counted apart: there are far
+/// more on the target than on the results, and more reads than writes of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Anything that changes the results or makes them durable.
+    Results,
+    /// Reads of the results.
+    Reading,
+    /// Anything on the scratch file and its sidecar.
+    Target,
+}
+
+/// How many sides there are.
+pub const SIDES: usize = 3;
+
+impl Side {
+    fn of(file: &str, reads: bool) -> Side {
+        match file.trim_start_matches('.').starts_with("scratch") {
+            true => Side::Target,
+            false if reads => Side::Reading,
+            false => Side::Results,
+        }
+    }
+}
+
 /// A fault and when it comes.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned {
-    /// The number of the request, counted from 0.
+    /// On which files.
+    pub side: Side,
+    /// The number of the request on these, counted from 0.
     pub at: u64,
     pub fault: Fault,
 }
@@ -47,13 +74,21 @@ pub struct Planned {
 pub struct State {
     pub disk: Disk,
     planned: Vec<Planned>,
-    /// Requests so far.
-    pub requests: u64,
+    /// Requests so far, by [`Side`].
+    pub requests: [u64; SIDES],
     /// No request has an effect any more.
     dead: bool,
     power_cut: bool,
     /// What went wrong, and the file it went wrong with.
     pub happened: Vec<(Fault, String)>,
+}
+
+/// Which way a request moves data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moves {
+    Nothing,
+    Read,
+    Write,
 }
 
 /// What becomes of one request.
@@ -66,25 +101,39 @@ enum Verdict {
 }
 
 impl State {
-    /// Counts one request on `what` and says what becomes of it.
-    fn next(&mut self, what: &str, pid: &AtomicU32) -> Verdict {
+    /// Counts one request on `what` and says what becomes of it. What only data
+    /// can suffer waits for the next request with any.
+    fn next(&mut self, what: &str, moves: Moves, pid: &AtomicU32) -> Verdict {
         if self.dead {
-            return Verdict::Fail(libc_eio());
+            return Verdict::Fail(EIO);
         }
-        let number = self.requests;
-        self.requests += 1;
-        let due = self.planned.iter().find(|planned| match planned.fault {
-            Fault::Error { times, .. } => (planned.at..planned.at.saturating_add(times)).contains(&number),
-            _ => planned.at == number,
+        let side = Side::of(what, moves == Moves::Read);
+        let number = self.requests[side as usize];
+        self.requests[side as usize] += 1;
+        let due = self.planned.iter().position(|planned| {
+            planned.side == side
+                && match planned.fault {
+                    Fault::Error { times, .. } => {
+                        (planned.at..planned.at.saturating_add(times)).contains(&number)
+                    }
+                    Fault::Short | Fault::Torn | Fault::Flip { .. } => {
+                        planned.at <= number && moves != Moves::Nothing
+                    }
+                    _ => planned.at == number,
+                }
         });
-        let Some(Planned { fault, .. }) = due.copied() else { return Verdict::Go };
+        let Some(due) = due else { return Verdict::Go };
+        let fault = self.planned[due].fault;
+        if !matches!(fault, Fault::Error { .. }) {
+            self.planned.remove(due);
+        }
         self.happened.push((fault, what.to_string()));
         match fault {
             Fault::Kill | Fault::PowerCut => {
                 self.dead = true;
                 self.power_cut = fault == Fault::PowerCut;
                 kill(pid);
-                Verdict::Fail(libc_eio())
+                Verdict::Fail(EIO)
             }
             Fault::Error { errno, .. } => Verdict::Fail(errno),
             Fault::Short => Verdict::Half,
@@ -98,9 +147,7 @@ impl State {
     }
 }
 
-fn libc_eio() -> i32 {
-    5
-}
+const EIO: i32 = 5;
 
 /// Kills the process under test, which may be known a moment after it began.
 fn kill(pid: &AtomicU32) {
@@ -126,7 +173,7 @@ impl FaultFs {
         let state = State {
             disk: Disk::new(),
             planned: Vec::new(),
-            requests: 0,
+            requests: [0; SIDES],
             dead: false,
             power_cut: false,
             happened: Vec::new(),
@@ -151,7 +198,7 @@ impl FaultFs {
     /// An empty disk and no faults.
     pub fn format(&self) {
         let mut state = self.state();
-        (state.disk, state.dead, state.power_cut, state.requests) = (Disk::new(), false, false, 0);
+        (state.disk, state.dead, state.power_cut, state.requests) = (Disk::new(), false, false, [0; SIDES]);
         state.planned.clear();
         state.happened.clear();
     }
@@ -160,7 +207,7 @@ impl FaultFs {
     pub fn plan(&self, planned: &[Planned]) {
         let mut state = self.state();
         state.planned = planned.to_vec();
-        state.requests = 0;
+        state.requests = [0; SIDES];
         self.pid.store(0, Ordering::Relaxed);
     }
 

@@ -7,7 +7,7 @@
 //! one alone can be run again).
 
 use crate::faultfs::disk::ROOT;
-use crate::faultfs::{Fault, FaultFs, Planned};
+use crate::faultfs::{Fault, FaultFs, Planned, SIDES, Side};
 use crate::support::{text, uflip};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,10 +81,13 @@ fn rows(bytes: &[u8]) -> BTreeMap<u64, String> {
 }
 
 /// One fault of any kind at any of `requests`.
-fn draw(rng: &mut Rng, requests: u64) -> Planned {
-    let at = rng.below(requests.max(1));
+fn draw(rng: &mut Rng, requests: [u64; SIDES]) -> Planned {
+    let sides = [Side::Results, Side::Results, Side::Reading, Side::Target];
+    let side = sides[rng.below(sides.len() as u64) as usize];
+    let side = if requests[side as usize] == 0 { Side::Results } else { side };
+    let at = rng.below(requests[side as usize].max(1));
     let errno = if rng.below(2) == 0 { EIO } else { ENOSPC };
-    let fault = match rng.below(8) {
+    let fault = match rng.below(10) {
         0 => Fault::Kill,
         1 | 2 => Fault::PowerCut,
         3 => Fault::Error { errno, times: [1, 3, u64::MAX][rng.below(3) as usize] },
@@ -93,7 +96,7 @@ fn draw(rng: &mut Rng, requests: u64) -> Planned {
         6 => Fault::Delay(Duration::from_millis(1 + rng.below(30))),
         _ => Fault::Flip { bit: rng.next_u64() >> 8 },
     };
-    Planned { at, fault }
+    Planned { side, at, fault }
 }
 
 /// What one schedule came to, for the count that is printed.
@@ -122,7 +125,8 @@ fn args_of<'a>(benchmark: usize, more: &[&'a str]) -> Vec<&'a str> {
     [BENCHMARKS[benchmark], COMMON, more].concat()
 }
 
-/// What the folder shows, apart from where it is.
+/// What the folder shows and what follows from its records, apart from where it
+/// is.
 fn shown(fs: &FaultFs, folder: &Path, meant: bool) -> Output {
     let out = folder.join("out");
     let _ = std::fs::remove_dir_all(&out);
@@ -130,11 +134,18 @@ fn shown(fs: &FaultFs, folder: &Path, meant: bool) -> Output {
     let ino = state.disk.named(ROOT, "out".as_ref()).expect("a results folder");
     state.disk.copy_out(ino, &out, meant);
     drop(state);
-    uflip().current_dir(folder).args(["show", "out", "--json"]).output().expect("the binary starts")
+    let run = |args: &[&str]| uflip().current_dir(folder).args(args).output().expect("the binary starts");
+    let mut both = run(&["show", "out", "--json"]);
+    // From every single record, whatever profile.json says.
+    let _ = std::fs::remove_file(out.join("profile.json"));
+    let profile = run(&["profile", "out", "--json"]);
+    both.stdout.extend(profile.stdout);
+    both.stderr.extend(profile.stderr);
+    both
 }
 
 /// Requests that each benchmark makes when nothing goes wrong.
-fn undisturbed(fs: &FaultFs, at: &Path) -> [u64; 3] {
+fn undisturbed(fs: &FaultFs, at: &Path) -> [[u64; SIDES]; 3] {
     std::array::from_fn(|benchmark| {
         fs.format();
         let output = ended(fs, at, &args_of(benchmark, &[]), "undisturbed");
@@ -143,7 +154,7 @@ fn undisturbed(fs: &FaultFs, at: &Path) -> [u64; 3] {
     })
 }
 
-fn schedule(fs: &FaultFs, at: &Path, seed: u64, requests: &[u64; 3], count: &mut Count) {
+fn schedule(fs: &FaultFs, at: &Path, seed: u64, requests: &[[u64; SIDES]; 3], count: &mut Count) {
     let mut rng = Rng::new(seed);
     let benchmark = rng.below(3) as usize;
     let planned: Vec<Planned> = (0..=rng.below(3)).map(|_| draw(&mut rng, requests[benchmark])).collect();
@@ -159,6 +170,9 @@ fn schedule(fs: &FaultFs, at: &Path, seed: u64, requests: &[u64; 3], count: &mut
     let cut = fs.heal(&mut rng);
     let happened = std::mem::take(&mut fs.state().happened);
     tally(count, &happened);
+    if std::env::var_os("UFLIP_SCHEDULES_TOLD").is_some() {
+        println!("{seed}: {happened:?}");
+    }
     let flipped = happened.iter().any(|(fault, _)| matches!(fault, Fault::Flip { .. }));
     let on_target = happened.iter().any(|(_, file)| file.starts_with("scratch"));
     let real_time = benchmark != 0;

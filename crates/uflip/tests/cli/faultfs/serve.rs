@@ -3,7 +3,7 @@
 //! disk for them.
 
 use super::disk::{File, Folder, Ino, Node, ROOT, flip_bit};
-use super::{State, Verdict};
+use super::{Moves, State, Verdict};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags,
     RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
@@ -31,9 +31,8 @@ impl Served {
 
     /// Judges a request that either happens or fails.
     fn judge(&self, state: &mut State, what: &str) -> Result<(), Errno> {
-        match state.next(what, &self.pid) {
+        match state.next(what, Moves::Nothing, &self.pid) {
             Verdict::Fail(errno) => Err(Errno::from_i32(errno)),
-            Verdict::HalfThenFail => Err(Errno::EIO),
             _ => Ok(()),
         }
     }
@@ -231,7 +230,7 @@ impl Filesystem for Served {
     ) {
         let mut state = self.state();
         let name = name_of(&mut state, ino.0);
-        let verdict = state.next(&name, &self.pid);
+        let verdict = state.next(&name, Moves::Read, &self.pid);
         let Some(file) = state.disk.file(ino.0) else { return reply.error(Errno::EISDIR) };
         let from = file.now.len().min(offset as usize);
         let mut bytes = file.now[from..file.now.len().min(from + size as usize)].to_vec();
@@ -260,7 +259,7 @@ impl Filesystem for Served {
     ) {
         let mut state = self.state();
         let name = name_of(&mut state, ino.0);
-        let verdict = state.next(&name, &self.pid);
+        let verdict = state.next(&name, Moves::Write, &self.pid);
         let Some(file) = state.disk.file(ino.0) else { return reply.error(Errno::EISDIR) };
         let half = &data[..data.len().div_ceil(2)];
         match verdict {
