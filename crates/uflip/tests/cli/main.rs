@@ -5,6 +5,7 @@ mod auto;
 mod block_trace;
 mod commands;
 mod compare;
+mod contents;
 mod faults;
 mod house;
 mod job;

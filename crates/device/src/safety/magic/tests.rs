@@ -3,6 +3,7 @@
 use super::*;
 use crate::rng::Rng;
 
+mod checked;
 mod facts;
 mod programs;
 
