@@ -8,7 +8,8 @@
 //!
 //! The rules: a block device is written only when its serial or its path is
 //! named; where a signature or partition table is on it, that is named too
-//! (`/dev/sdb+ext4`). Mounted, held, swap, read-only, exclusively opened
+//! (`/dev/sdb+ext4`), and where none is known and it is neither blank nor
+//! written by us, `unknown-contents` is ([`contents`]). Mounted, held, swap, read-only, exclusively opened
 //! devices and the disk of the root file system never; there is no force.
 //! A link is followed and the consent must name what it leads to, as links
 //! such as `by-id` move from one disk to another. A serial counts only for a
@@ -19,12 +20,16 @@
 //! Source of the gaps closed here: fio issues 1007 and 1637 (whole disks with
 //! a mounted partition, `by-id` links and character devices slipped through).
 
+mod contents;
+mod fresh;
 mod magic;
 mod permit;
 mod usage;
 
 pub use magic::Signature;
 pub use permit::{Refusal, WritePermit, permit};
+
+use contents::Looked;
 
 use crate::identity::sysfs::Node;
 use crate::identity::{self, DevNumber, DeviceFacts, SysPaths, ioctl, sysfs};
@@ -113,6 +118,8 @@ pub enum Concern {
     Partitions,
     /// A known signature or partition table is on it.
     Signature,
+    /// No signature is known, and it is neither blank nor written by this tool.
+    UnknownContents,
     /// A file whose contents this tool did not make.
     ForeignFile,
     /// A file that serves as a disk or as swap.
@@ -182,6 +189,7 @@ pub struct Examination {
     facts: DeviceFacts,
     obstacles: Vec<Obstacle>,
     notes: Vec<String>,
+    looked: Option<Looked>,
     /// Serial, where it names exactly this device.
     naming_serial: Option<String>,
     snapshot: Snapshot,
@@ -219,6 +227,12 @@ impl Examination {
         &self.notes
     }
 
+    /// Where a block device was looked at for unknown contents, and how surely
+    /// none were missed; `None` where something else says whose it is.
+    pub fn looked(&self) -> Option<String> {
+        self.looked.as_ref().map(Looked::statement)
+    }
+
     /// The option that permits writing: `--erase-device SERIAL+ext4`, with the
     /// path where no serial names exactly this device. `None` where nothing is
     /// needed, and where nothing helps.
@@ -235,6 +249,15 @@ impl Examination {
     fn tags(&self) -> Vec<&'static str> {
         tags_of(&self.obstacles)
     }
+}
+
+/// The word that confirms partitions that the kernel shows.
+const PARTITIONS: &str = "partitions";
+
+/// The tag that is written so: of a signature, of partitions, or of unknown
+/// contents. What is absolute has none.
+fn known_tag(word: &str) -> Option<&'static str> {
+    magic::tags().chain([PARTITIONS, contents::TAG]).find(|tag| *tag == word)
 }
 
 fn tags_of(obstacles: &[Obstacle]) -> Vec<&'static str> {
@@ -310,7 +333,7 @@ fn look_block(
         }
         Err(error) => return Err(path_error("cannot open to check its contents", &path)(error)),
     };
-    let Inspection { facts, mut obstacles, mut notes, snapshot } = inspected;
+    let Inspection { facts, mut obstacles, mut notes, looked, snapshot } = inspected;
     let readable = !obstacles.iter().any(|obstacle| obstacle.concern == Concern::Unreadable);
     if claim
         && readable
@@ -338,6 +361,7 @@ fn look_block(
         facts,
         obstacles,
         notes,
+        looked,
         naming_serial,
         snapshot,
         paths,
@@ -349,6 +373,7 @@ struct Inspection {
     facts: DeviceFacts,
     obstacles: Vec<Obstacle>,
     notes: Vec<String>,
+    looked: Option<Looked>,
     snapshot: Snapshot,
 }
 
@@ -370,8 +395,14 @@ fn inspect(path: &Path, file: &File, number: DevNumber, paths: &SysPaths) -> Res
         let statement = format!("holds {} (at byte {})", s.what, s.offset);
         seen.obstacles.push(Obstacle::confirmable(Concern::Signature, statement, s.tag));
     }
-    if let Some(at) = ends.first_content().filter(|_| found.is_empty()) {
-        seen.notes.push(format!("holds something unknown (the first byte that is not zero: {at})"));
+    // A signature says already that it holds data, and what is absolute that
+    // nothing will be written.
+    if found.is_empty() && !seen.obstacles.iter().any(|obstacle| obstacle.absolute) {
+        let looked = contents::look(file, size, &ends);
+        let unknown = looked.unknown();
+        let obstacle = |what| Obstacle::confirmable(Concern::UnknownContents, what, contents::TAG);
+        seen.obstacles.extend(unknown.map(obstacle));
+        seen.looked = Some(looked);
     }
     seen.snapshot.size = size;
     seen.snapshot.sequence = ioctl::disk_sequence(file);
@@ -411,7 +442,7 @@ fn inspect_uses(
     let partitions: Vec<String> = node.partitions().iter().map(Node::name).collect();
     if !partitions.is_empty() {
         let statement = format!("has the partitions {}", partitions.join(", "));
-        obstacles.push(Obstacle::confirmable(Concern::Partitions, statement, "partitions"));
+        obstacles.push(Obstacle::confirmable(Concern::Partitions, statement, PARTITIONS));
     }
     let mut notes = Vec::new();
     if !usage::root_is_known(paths) {
@@ -420,7 +451,7 @@ fn inspect_uses(
     let size = facts.size_bytes.map_or(0, |size| size.0);
     let serial = facts.serial.clone();
     let snapshot = Snapshot { number: Some(number), inode: None, size, sequence: None, serial };
-    Ok(Inspection { facts, obstacles, notes, snapshot })
+    Ok(Inspection { facts, obstacles, notes, looked: None, snapshot })
 }
 
 /// Claims the device and lets it go: an obstacle where somebody has it.
@@ -519,6 +550,7 @@ fn file_examination(
         facts,
         obstacles,
         notes: Vec::new(),
+        looked: None,
         naming_serial: None,
         snapshot,
         paths: paths.clone(),

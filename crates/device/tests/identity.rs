@@ -223,7 +223,7 @@ fn a_serial_is_consent_while_it_is_the_only_one() {
     let _turn = serial();
     let staged = staged!(&[("device/serial", "S4EW+1\n")]);
     assert!(staged.permits("S4EW+1") && staged.permits(&staged.device.text()));
-    for wrong in ["S4EW", "S4EW+", "S4EW+2", "s4ew+1", "S4EW+1+ext4", "", " S4EW+1"] {
+    for wrong in ["S4EW", "S4EW+", "S4EW+2", "s4ew+1", "S4EW+1+root", "", " S4EW+1"] {
         assert!(!staged.permits(wrong), "{wrong}");
     }
     assert_eq!(staged.examine().what_to_type().as_deref(), Some("--erase-device S4EW+1"));

@@ -67,7 +67,8 @@ fn an_empty_device_needs_exactly_its_path() {
         &path[1..],
         &format!("{path}1"),
         &format!("{path}+"),
-        &format!("{path}+ext4"),
+        &format!("{path}+mounted"),
+        &format!("{path}+ext4+"),
     ] {
         assert!(ask(device.path(), &[wrong]).is_err(), "{wrong}");
     }
@@ -83,7 +84,9 @@ fn an_empty_device_needs_exactly_its_path() {
     let mut back = [0u8; 4096];
     std::fs::File::open(device.backing()).unwrap().read_exact_at(&mut back, 4096).unwrap();
     assert_eq!(back, [7; 4096], "what was written is on the device");
-    assert!(examine(device.path()).notes()[0].contains("4096"), "unknown content is told");
+    let found = examine(device.path());
+    assert!(found.obstacles()[0].statement.contains("at byte 4096"), "unknown content is told");
+    assert_eq!(found.obstacles()[0].concern, Concern::UnknownContents);
 }
 
 #[test]

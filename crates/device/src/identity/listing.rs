@@ -14,6 +14,10 @@ pub struct Listing {
     /// What it holds or is used for, each as a phrase: `mounted at /home`,
     /// `swap`, `holds ext4`; empty where nothing was found.
     pub used_for: Vec<String>,
+    /// Where it was looked at for unknown contents, and the chance of a miss;
+    /// `None` where something else says whose it is.
+    #[serde(default)]
+    pub looked: Option<String>,
     /// Why writing would be refused whatever is typed; `None` where it can be
     /// had by naming the device.
     pub refused: Option<String>,
@@ -50,11 +54,12 @@ fn listing(node: &Node, paths: &SysPaths) -> Option<Listing> {
             let refused = (!absolute.is_empty()).then(|| absolute.join("; "));
             let confirm = refused.is_none().then(|| examination.what_to_type()).flatten();
             let used_for = obstacles.iter().map(phrase).collect();
-            Some(Listing { facts: examination.facts().clone(), used_for, refused, confirm })
+            let looked = examination.looked();
+            Some(Listing { facts: examination.facts().clone(), used_for, looked, refused, confirm })
         }
         Err(error) => {
             let refused = Some(error.to_string());
-            Some(Listing { facts, used_for: Vec::new(), refused, confirm: None })
+            Some(Listing { facts, used_for: Vec::new(), looked: None, refused, confirm: None })
         }
     }
 }

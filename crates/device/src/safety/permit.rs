@@ -8,7 +8,8 @@
 //! A scratch file is locked with `flock(2)` instead, against a second uflip.
 
 use super::{
-    Examination, Inspection, Obstacle, SafetyError, Snapshot, TargetKind, inspect, path_error, tags_of,
+    Examination, Inspection, Obstacle, SafetyError, Snapshot, TargetKind, contents, inspect, known_tag,
+    path_error, tags_of,
 };
 use crate::identity::{DevNumber, SysPaths};
 use crate::stamp::Key;
@@ -48,6 +49,9 @@ pub struct WritePermit {
     path: PathBuf,
     kind: TargetKind,
     snapshot: Snapshot,
+    /// What was found on it and may not vanish unseen.
+    found: Vec<&'static str>,
+    /// What may be lost, as typed.
     consented: Vec<&'static str>,
     paths: SysPaths,
 }
@@ -69,29 +73,39 @@ pub fn permit(examination: &Examination, consents: &[String]) -> Result<WritePer
         return Err(refuse(absolute, None));
     }
     let tags = examination.tags();
-    if examination.kind == TargetKind::Block
-        && !consents.iter().any(|given| consents_to(given, examination, &tags))
-    {
-        return Err(refuse(missing_consent(examination, consents), examination.what_to_type()));
-    }
+    let consented = match examination.kind {
+        TargetKind::Block => {
+            let mut confirmed = consents.iter().filter_map(|given| consents_to(given, examination, &tags));
+            confirmed
+                .next()
+                .ok_or_else(|| refuse(missing_consent(examination, consents), examination.what_to_type()))?
+        }
+        _ => Vec::new(),
+    };
     Ok(WritePermit {
         path: examination.path.clone(),
         kind: examination.kind,
         snapshot: examination.snapshot.clone(),
-        consented: tags,
+        // Unknown contents are no thing that could be somebody else's doing.
+        found: tags.into_iter().filter(|tag| *tag != contents::TAG).collect(),
+        consented,
         paths: examination.paths.clone(),
     })
 }
 
-/// True where `given` is a name of this device followed by exactly its tags,
-/// in any order.
-fn consents_to(given: &str, examination: &Examination, tags: &[&'static str]) -> bool {
+/// The tags that `given` confirms, where it is a name of this device followed
+/// by all of its tags, in any order. More may be named than is there, as long as
+/// each is a tag: who gives up an ext4 file system that a first run overwrote
+/// gives up no less when the run is resumed.
+fn consents_to(given: &str, examination: &Examination, tags: &[&'static str]) -> Option<Vec<&'static str>> {
     let path = examination.path.to_str();
     let names = [path, examination.naming_serial.as_deref()].into_iter().flatten();
-    names.filter_map(|name| given.strip_prefix(name)).any(|rest| {
-        let mut confirmed: Vec<&str> = rest.split('+').skip(1).collect();
-        confirmed.sort_unstable();
-        (rest.is_empty() || rest.starts_with('+')) && confirmed == tags
+    names.filter_map(|name| given.strip_prefix(name)).find_map(|rest| {
+        if !rest.is_empty() && !rest.starts_with('+') {
+            return None;
+        }
+        let confirmed: Vec<&'static str> = rest.split('+').skip(1).map(known_tag).collect::<Option<_>>()?;
+        tags.iter().all(|tag| confirmed.contains(tag)).then_some(confirmed)
     })
 }
 
@@ -105,6 +119,7 @@ fn missing_consent(examination: &Examination, consents: &[String]) -> Vec<String
     } else {
         format!("--erase-device {} does not name this device and what is on it", consents.join(" "))
     });
+    reasons.extend(examination.looked());
     reasons
 }
 
@@ -233,10 +248,11 @@ impl WritePermit {
         if let Some(obstacle) = obstacles.iter().find(new) {
             return Err(self.changed(obstacle.statement.clone()));
         }
-        if tags_of(&obstacles) != self.consented {
-            return Err(self.changed(format!("{} is not on it any more", self.consented.join(" or "))));
+        let tags = tags_of(&obstacles);
+        match self.found.iter().find(|tag| !tags.contains(tag)) {
+            Some(gone) => Err(self.changed(format!("{gone} is not on it any more"))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn recheck_file(&self, file: &File) -> Result<(), SafetyError> {

@@ -37,6 +37,9 @@ fn entry(listing: &Listing) -> String {
     if !listing.used_for.is_empty() {
         text += &format!("  used: {}\n", listing.used_for.join("; "));
     }
+    if let Some(looked) = &listing.looked {
+        text += &format!("  {looked}\n");
+    }
     if let Some(refused) = &listing.refused {
         text += &format!("  not written to: {refused}\n");
     }

@@ -6,6 +6,7 @@ mod block_trace;
 mod commands;
 mod compare;
 mod faultfs;
+mod contents;
 mod faults;
 mod house;
 mod job;
