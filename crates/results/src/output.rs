@@ -126,10 +126,9 @@ fn place(path: &Path) -> Result<Place, StoreError> {
     let kind = meta.file_type();
     match () {
         () if kind.is_dir() => Err(refused(path, "is a folder; name a file in it")),
-        () if kind.is_block_device() => Err(refused(
-            path,
-            "is a block device, and an output would overwrite what it holds; name a file",
-        )),
+        () if kind.is_block_device() => {
+            Err(refused(path, "is a block device, and an output would overwrite what it holds; name a file"))
+        }
         () if kind.is_fifo() || kind.is_char_device() => Ok(Place::Through),
         () if kind.is_socket() => Ok(Place::Socket),
         () => file(path, meta),

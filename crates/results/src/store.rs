@@ -9,7 +9,9 @@
 use crate::claim::{Claim, LOCK};
 use crate::contents::{Manifest, RecordFile, RunRow, StoreContents, parse_rows};
 use crate::error::{StoreError, path_error};
-use crate::files::{append, is_temporary_of, kind_of, no_room, open_inside, sync_dir, temporary_name, write_whole};
+use crate::files::{
+    append, is_temporary_of, kind_of, no_room, open_inside, sync_dir, temporary_name, write_whole,
+};
 use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
 use serde_json::Value;
 use std::collections::HashSet;
