@@ -256,7 +256,7 @@ impl Script<'_> {
         count: u64,
     ) -> Result<RunSpec, AutoError> {
         let id = self.next_id;
-        self.next_id = id.checked_add(1).ok_or(PlanError::TooManyRuns)?;
+        self.next_id = crate::plan::number(u64::from(id))? + 1;
         let own_space = pattern.basics().iter().all(|basic| basic.target_size.is_some());
         let placed = if own_space { Some(pattern.clone()) } else { self.spaces.place(&pattern, count) };
         let placed = placed.or_else(|| {

@@ -21,5 +21,6 @@ pub use execute::{
 };
 pub use micro::{Curve, MicroBenchmark, Override, Overrides, Preset, Skipped};
 pub use pattern::{Baseline, Basic, Location, Mode, Pattern, PatternError, Ratio, Timing, mix_counts};
+pub use plan::check::PlanFault;
 pub use plan::{Method, Plan, PlanError, PlanOptions, Step, make_plan};
 pub use state::State;

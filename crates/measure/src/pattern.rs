@@ -128,6 +128,14 @@ impl Timing {
         }
     }
 
+    /// The pause between IOs or bursts; 0 where there is none.
+    pub const fn pause(self) -> Nanos {
+        match self {
+            Timing::Pause { pause } | Timing::Burst { pause, .. } => pause,
+            Timing::Consecutive | Timing::Synced { .. } => Nanos::ZERO,
+        }
+    }
+
     const fn every(self) -> u64 {
         match self {
             Timing::Synced { every } => every as u64,

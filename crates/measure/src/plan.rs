@@ -11,6 +11,7 @@
 //! together in such a way that their allocated target space does not overlap"),
 //! 4.3 (pause between runs) and 5.1 (the default lengths).
 
+pub mod check;
 pub mod length;
 pub(crate) mod spaces;
 pub mod summary;
@@ -175,9 +176,15 @@ pub enum PlanError {
     /// No repeats.
     #[error("repeats is 0; type a number from 1")]
     Repeats,
-    /// More runs than can be numbered.
-    #[error("the plan has more than {} runs; type fewer repeats or values", u32::MAX)]
-    TooManyRuns,
+    /// More runs than a plan may have.
+    #[error(
+        "the plan would have {runs} runs or so, and at most {} are possible; type fewer repeats or values",
+        check::MAX_RUNS
+    )]
+    TooManyRuns {
+        /// How many it would have.
+        runs: u64,
+    },
 }
 
 /// Why a value is skipped that the time budget has no room for.
@@ -254,6 +261,10 @@ pub(crate) fn check_options(options: &PlanOptions, geometry: Geometry) -> Result
     if options.repeats == 0 {
         return Err(PlanError::Repeats);
     }
+    let runs = runs_at_most(options);
+    if runs > check::MAX_RUNS as u64 {
+        return Err(PlanError::TooManyRuns { runs });
+    }
     for baseline in Baseline::ALL {
         let Counts { count, ignore } = options.io_counts.of(baseline);
         if count <= ignore {
@@ -261,6 +272,23 @@ pub(crate) fn check_options(options: &PlanOptions, geometry: Geometry) -> Result
         }
     }
     Ok(())
+}
+
+/// Runs that the options come to if the target can take them all: known before
+/// memory is taken for any.
+fn runs_at_most(options: &PlanOptions) -> u64 {
+    let wanted = |micro: &MicroBenchmark| options.only.is_empty() || options.only.contains(micro);
+    let values = |micro: MicroBenchmark| {
+        let row = micro.row();
+        let changes = options.overrides.get(&micro);
+        let io_size = changes.and_then(|c| c.io_size).unwrap_or(options.io_size);
+        let given = changes.and_then(|c| c.values.as_ref()).map(Vec::len);
+        let curves = changes.and_then(|c| c.baselines.as_deref()).unwrap_or(row.curves).iter();
+        let of = |curve: &Curve| given.unwrap_or_else(|| (row.values)(options.preset, *curve, io_size).len());
+        curves.map(|curve| of(curve) as u64).fold(0, u64::saturating_add)
+    };
+    let points = MicroBenchmark::all().into_iter().filter(wanted).map(values).fold(4, u64::saturating_add);
+    points.saturating_mul(u64::from(options.repeats))
 }
 
 fn draft_baselines(options: &PlanOptions) -> Vec<Draft> {
@@ -369,6 +397,12 @@ fn rank(micro: MicroBenchmark, pattern: &Pattern) -> u8 {
     }
 }
 
+/// A run's number, if a plan can have it.
+pub(crate) fn number(id: u64) -> Result<u32, PlanError> {
+    let possible = u32::try_from(id).ok().filter(|id| (*id as usize) < check::MAX_RUNS);
+    possible.ok_or(PlanError::TooManyRuns { runs: id.saturating_add(1) })
+}
+
 /// Gives the drafts their numbers, seeds and target spaces, with resets and
 /// pauses between them.
 fn lay_out(
@@ -383,7 +417,7 @@ fn lay_out(
     let reset = Step::Reset { state: options.state };
     let mut wrapped = 0u32;
     for (id, draft) in (u64::from(first_id)..).zip(drafts) {
-        let id = u32::try_from(id).map_err(|_| PlanError::TooManyRuns)?;
+        let id = number(id)?;
         let count = draft.counts.count;
         let pattern = match spaces.place(&draft.pattern, count) {
             Some(pattern) => pattern,

@@ -291,7 +291,7 @@ fn chosen<'a>(contents: &'a StoreContents, ids: Option<&[u32]>) -> Result<Vec<&'
     ids.iter().map(find).collect()
 }
 
-fn line(run: u32, record: &IoRecord, format: Format, text: &mut String) {
+pub(crate) fn line(run: u32, record: &IoRecord, format: Format, text: &mut String) {
     use std::fmt::Write as _;
     let (stream, pattern, size, mode) =
         (record.stream(), record.pattern(), record.size(), record.mode().name());

@@ -1,16 +1,29 @@
-//! Writing files so that a crash leaves the old or the new, never a half.
+//! Writing files so that a crash leaves the old or the new, never a half, and
+//! so that nothing that somebody put in the way is followed or replaced.
 //!
 //! Method: new contents go to a temporary file beside the target, which is
-//! synced and renamed over it, and then the folder is synced.
+//! synced and renamed over it, and then the folder is synced. A temporary file
+//! is made with `O_EXCL` and `O_NOFOLLOW` under a name that nobody can foresee,
+//! and removed again where anything fails.
+//!
+//! Limits: a file is replaced by one of the same rights and, where the system
+//! allows it, the same owner; further names (hard links) keep the old contents.
 
 use crate::error::{StoreError, path_error};
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use rustix::fs::OFlags;
+use std::fs::{File, Metadata, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use uflip_device::Bytes;
 
 /// Bytes of disk that one IO takes at most in practice, for messages.
 const BYTES_PER_IO: u64 = 10;
+/// Rights of a new file, less what the user's umask takes away.
+const NEW_FILE: u32 = 0o666;
+/// Bytes of a name that go into that of its temporary file.
+const LONGEST_STEM: usize = 200;
 
 /// Syncs a folder: makes the names in it durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
@@ -19,23 +32,134 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     synced.map_err(path_error("cannot sync the folder", dir))
 }
 
-/// What a file of this name is called until it is whole.
+/// What a file of this name is called until it is whole: another name each
+/// time, drawn from the system's randomness.
 pub(crate) fn temporary_name(name: &str) -> String {
-    format!(".{name}.tmp")
+    let stem = &name[..name.floor_char_boundary(LONGEST_STEM)];
+    // Keyed anew by the system for each process, and by a count within it.
+    format!(".{stem}.{:016x}.tmp", RandomState::new().hash_one(std::process::id()))
 }
 
-/// Makes `bytes` the contents of `path`, durably and at once.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(temporary_name(&name));
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    if let Err(error) = written.and_then(|()| std::fs::rename(&temporary, path)) {
-        let _ = std::fs::remove_file(&temporary);
-        return Err(path_error("cannot write", path)(error));
+/// True for a temporary name of the file called `of`, also as versions before
+/// this one made it, without a random part.
+pub(crate) fn is_temporary_of(of: &str, name: &str) -> bool {
+    let rest = name.strip_prefix('.').and_then(|rest| rest.strip_prefix(of));
+    let Some(middle) = rest.and_then(|rest| rest.strip_suffix(".tmp")) else { return false };
+    let hex = |part: &str| part.len() == 16 && part.bytes().all(|b| b.is_ascii_hexdigit());
+    middle.is_empty() || middle.strip_prefix('.').is_some_and(hex)
+}
+
+/// A new file of this name and no other: an error where there is anything, a
+/// link included.
+pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW.bits() as i32;
+    OpenOptions::new().write(true).create_new(true).mode(mode).custom_flags(flags).open(path)
+}
+
+/// Opens a file in a results folder for writing: the file itself, never what a
+/// link leads to, and nothing but a file.
+pub(crate) fn open_inside(path: &Path, options: &mut OpenOptions) -> Result<File, StoreError> {
+    if let Ok(meta) = path.symlink_metadata()
+        && !meta.is_file()
+    {
+        return Err(StoreError::Refused(format!(
+            "{} is {} and not a file of uflip's; remove it or use another folder",
+            path.display(),
+            kind_of(&meta)
+        )));
     }
+    // Against whoever exchanges it between the two calls.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    options.custom_flags(flags).open(path).map_err(path_error("cannot open", path))
+}
+
+/// What stands there, in words.
+pub(crate) fn kind_of(meta: &Metadata) -> &'static str {
+    let kind = meta.file_type();
+    match () {
+        () if kind.is_symlink() => "a symbolic link",
+        () if kind.is_dir() => "a folder",
+        () if kind.is_block_device() => "a block device",
+        () if kind.is_char_device() => "a character device",
+        () if kind.is_fifo() => "a FIFO",
+        () if kind.is_socket() => "a socket",
+        () => "a file",
+    }
+}
+
+/// A file in the making, removed again unless [`Temporary::put`] in its place.
+pub(crate) struct Temporary {
+    /// Open for writing.
+    pub(crate) file: File,
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// Beside `target`, to replace the file `old` where there is one.
+    pub(crate) fn beside(target: &Path, old: Option<&Metadata>) -> io::Result<Temporary> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let mode = old.map_or(NEW_FILE, |old| old.permissions().mode() & 0o777);
+        let mut tries = 0..16;
+        let (file, path) = loop {
+            let path = target.with_file_name(temporary_name(&name));
+            match create_new(&path, mode) {
+                Ok(file) => break (file, path),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && tries.next().is_some() => {}
+                Err(e) => return Err(e),
+            }
+        };
+        let made = Temporary { file, path };
+        if let Some(old) = old {
+            made.take_after(old, mode)?;
+        }
+        Ok(made)
+    }
+
+    /// The rights of the file it replaces, whatever the umask, and its owner
+    /// where the system lets us.
+    fn take_after(&self, old: &Metadata, mode: u32) -> io::Result<()> {
+        let new = self.file.metadata()?;
+        if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+            // Only root may give files away; the contents matter more.
+            let _ = std::os::unix::fs::fchown(&self.file, Some(old.uid()), Some(old.gid()));
+        }
+        self.file.set_permissions(std::fs::Permissions::from_mode(mode))
+    }
+
+    /// Makes it durable and gives it its name.
+    pub(crate) fn put(self, target: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.path, target)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Not there any more where it was put in its place.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Makes `bytes` the contents of the file `path` of a results folder, durably
+/// and at once. A link of that name is replaced and not followed; anything else
+/// but a file stays and is an error.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let old = path.symlink_metadata().ok();
+    if let Some(old) = &old
+        && !old.is_file()
+        && !old.is_symlink()
+    {
+        let (shown, kind) = (path.display(), kind_of(old));
+        return Err(StoreError::Refused(format!(
+            "{shown} is {kind}, which uflip does not replace; remove it or use another folder"
+        )));
+    }
+    let old = old.filter(Metadata::is_file);
+    let written = Temporary::beside(path, old.as_ref()).and_then(|mut temporary| {
+        temporary.file.write_all(bytes)?;
+        temporary.put(path)
+    });
+    written.map_err(path_error("cannot write", path))?;
     sync_dir(path.parent().unwrap_or(Path::new(".")))
 }
 

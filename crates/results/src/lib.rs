@@ -20,6 +20,7 @@
 //! | [`report`] | that report as one HTML file, with traces |
 #![forbid(unsafe_code)]
 
+pub mod claim;
 pub mod compare;
 pub mod contents;
 mod encode;
@@ -28,7 +29,9 @@ pub mod export;
 pub mod figures;
 mod files;
 pub mod job_report;
+pub mod keep;
 pub mod model;
+pub mod output;
 pub mod profile;
 pub mod recorder;
 pub mod records;
@@ -39,10 +42,12 @@ pub mod terminal;
 pub mod trace;
 pub mod view;
 
+pub use claim::Claim;
 pub use contents::{FORMAT, Manifest, RecordFile, RunRow, StoreContents};
 pub use error::StoreError;
 pub use export::Format;
 pub use files::write_json;
+pub use output::Output;
 pub use profile::Profile;
 pub use records::{read_records, read_row_groups};
 pub use store::{Durability, Store};

@@ -15,11 +15,13 @@
 //! loops do what they always do.
 
 use crate::error::{StoreError, path_error};
+use crate::files::create_new;
+use crate::keep::Keep;
 use crate::records::{RecordScratch, RecordWriter};
 use crate::stats::StatsBuilder;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use uflip_device::{Bytes, Chunk, IoRecord, Nanos, Recorder};
@@ -76,9 +78,21 @@ pub struct Finished {
     pub stalls: u64,
 }
 
+/// A run whose records went elsewhere: [`Reserve::begin_keeping`].
+pub struct Kept {
+    /// Records taken.
+    pub ios: u64,
+    /// Statistics of these.
+    pub stats: RunStats,
+    /// How often a timed loop had to wait for an empty chunk.
+    pub stalls: u64,
+}
+
 /// The writer's side of one run.
 struct RunFile {
     shape: RunShape,
+    /// Takes the records instead of the shape's file.
+    keep: Option<Box<dyn Keep>>,
     stats: StatsBuilder,
     writer: Option<RecordWriter<File>>,
     scratch: Option<RecordScratch>,
@@ -90,7 +104,7 @@ impl RunFile {
         if self.writer.is_none() {
             let scratch = self.scratch.take().map_or_else(RecordScratch::new, Ok)?;
             let path = &self.shape.path;
-            let file = File::create(path).map_err(path_error("cannot create", path))?;
+            let file = new_file(path).map_err(path_error("cannot create", path))?;
             self.writer = Some(RecordWriter::new(file, path, scratch)?);
         }
         self.writer.as_mut().ok_or_else(|| StoreError::Refused("no record file is open".into()))
@@ -100,7 +114,21 @@ impl RunFile {
         let run = self.shape.run;
         self.stats.push(records);
         self.ios += records.len() as u64;
-        self.open()?.push(run, records)
+        match &mut self.keep {
+            Some(keep) => keep.push(run, records),
+            None => self.open()?.push(run, records),
+        }
+    }
+}
+
+/// A new file in the place of an old one of that name; a link is not followed.
+fn new_file(path: &Path) -> std::io::Result<File> {
+    match create_new(path, 0o666) {
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+            std::fs::remove_file(path)?;
+            create_new(path, 0o666)
+        }
+        made => made,
     }
 }
 
@@ -296,6 +324,16 @@ impl Reserve {
     /// reserve, and starts the writer where the run may exceed it. A run
     /// already begun is forgotten.
     pub fn begin(&self, shape: RunShape) {
+        self.start(shape, None);
+    }
+
+    /// The same with records that go to `keep` and not to the shape's file, to
+    /// be ended by [`Reserve::finish_keeping`].
+    pub fn begin_keeping(&self, shape: RunShape, keep: Box<dyn Keep>) {
+        self.start(shape, Some(keep));
+    }
+
+    fn start(&self, shape: RunShape, keep: Option<Box<dyn Keep>>) {
         self.abandon();
         let mut state = self.0.lock();
         state.prepare(shape.io_count, shape.streams);
@@ -304,7 +342,7 @@ impl Reserve {
         let long = total > state.limit as u64 / 2;
         let stats = StatsBuilder::new(shape.io_ignore, shape.patterns);
         let scratch = state.scratch.take();
-        state.run = Some(RunFile { shape, stats, writer: None, scratch, ios: 0 });
+        state.run = Some(RunFile { shape, keep, stats, writer: None, scratch, ios: 0 });
         state.stalls = 0;
         state.ran_low = false;
         state.failed = None;
@@ -354,6 +392,32 @@ impl Reserve {
     /// [`StoreError`] where any of the records could not be written; the file
     /// may then be there in part.
     pub fn finish(&self) -> Result<Finished, StoreError> {
+        let (mut state, mut run) = self.close()?;
+        let stalls = state.stalls;
+        run.open()?;
+        let Some(writer) = run.writer.take() else {
+            return Err(StoreError::Refused("no record file is open".into()));
+        };
+        let (file, scratch) = writer.finish()?;
+        state.scratch = Some(scratch);
+        Ok(Finished { file, path: run.shape.path, ios: run.ios, stats: run.stats.finish(), stalls })
+    }
+
+    /// Hands over what is left of the run's records and ends what keeps them.
+    ///
+    /// # Errors
+    /// [`StoreError`] where any of the records could not be kept.
+    pub fn finish_keeping(&self) -> Result<Kept, StoreError> {
+        let (mut state, mut run) = self.close()?;
+        state.scratch = run.scratch.take();
+        let stalls = state.stalls;
+        drop(state);
+        run.keep.take().map_or(Ok(()), |keep| keep.finish())?;
+        Ok(Kept { ios: run.ios, stats: run.stats.finish(), stalls })
+    }
+
+    /// Takes the last chunks and gives the run, whole.
+    fn close(&self) -> Result<(MutexGuard<'_, State>, RunFile), StoreError> {
         self.stop_writer();
         let mut state = self.0.lock();
         state.closed = true;
@@ -371,14 +435,7 @@ impl Reserve {
             state.scratch = run.writer.take().map(RecordWriter::abandon);
             return Err(error);
         }
-        let stalls = state.stalls;
-        run.open()?;
-        let Some(writer) = run.writer.take() else {
-            return Err(StoreError::Refused("no record file is open".into()));
-        };
-        let (file, scratch) = writer.finish()?;
-        state.scratch = Some(scratch);
-        Ok(Finished { file, path: run.shape.path, ios: run.ios, stats: run.stats.finish(), stalls })
+        Ok((state, run))
     }
 
     /// Forgets the run that was begun, and its file.

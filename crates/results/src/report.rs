@@ -37,14 +37,16 @@ mod windows;
 pub use trace::Kind;
 
 use crate::contents::StoreContents;
-use crate::error::StoreError;
+use crate::error::{StoreError, path_error};
 use crate::files::write_whole;
+use crate::output::{self, Output};
 use crate::profile::nearest::{Known, Nearest, nearest};
 use crate::profile::{self, Profile};
 use crate::view::{self, View};
 use others::Others;
 use serde::Serialize;
 use serde_json::Value;
+use std::io::Write;
 use std::path::Path;
 use table::Detail;
 
@@ -159,7 +161,21 @@ fn blobs<'a>(contents: &StoreContents, embedded: &'a [embed::Embedded]) -> Vec<(
     blob.filter(|(_, blob)| !blob.is_empty()).collect()
 }
 
-/// Writes the report of a store to `path`, whole or not at all, beside these
+/// Writes the report of a store to an output, beside these known devices.
+///
+/// # Errors
+/// As [`render`], and [`StoreError::Path`] where it cannot be written.
+pub fn write_to(contents: &StoreContents, known: &[Known], path: &Path) -> Result<Report, StoreError> {
+    // Before the work, so that a path that is refused costs none.
+    output::check(path)?;
+    let report = render_within(contents, known, SIZE_LIMIT)?;
+    let mut out = Output::create(path)?;
+    out.write_all(report.html.as_bytes()).map_err(path_error("cannot write", path))?;
+    out.finish()?;
+    Ok(report)
+}
+
+/// Writes the report of a store to the file `path` of a results folder, whole or not at all, beside these
 /// known devices.
 ///
 /// # Errors

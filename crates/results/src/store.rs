@@ -6,9 +6,12 @@
 //! most a temporary file, a record file without a line, or a torn last line;
 //! [`Store::resume`] removes all three. Formats: `docs/format.md`.
 
+use crate::claim::{Claim, LOCK};
 use crate::contents::{Manifest, RecordFile, RunRow, StoreContents, parse_rows};
 use crate::error::{StoreError, path_error};
-use crate::files::{append, no_room, sync_dir, temporary_name, write_whole};
+use crate::files::{
+    append, is_temporary_of, kind_of, no_room, open_inside, sync_dir, temporary_name, write_whole,
+};
 use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -48,7 +51,8 @@ pub struct Store {
     runs_length: u64,
     kept: HashSet<u32>,
     reserve: Reserve,
-    begun: Option<u32>,
+    /// The run in progress and its unfinished record file.
+    begun: Option<(u32, PathBuf)>,
     durability: Durability,
     unsynced: u32,
     synced_at: Instant,
@@ -57,10 +61,24 @@ pub struct Store {
     notes: Vec<String>,
 }
 
+/// The file that makes a folder a store.
+pub(crate) const MANIFEST: &str = "manifest.json";
+
+/// Files of a store that are written as a whole, by whichever command.
+const WHOLE: [&str; 9] = [
+    MANIFEST,
+    names::PLAN,
+    names::CALIBRATION,
+    names::RUNS,
+    "state.json",
+    "profile.json",
+    "job.json",
+    "logical-block.json",
+    "report.html",
+];
+
 /// File names inside the store, relative to it.
 mod names {
-    pub(super) const LOCK: &str = ".lock";
-    pub(super) const MANIFEST: &str = "manifest.json";
     pub(super) const PLAN: &str = "plan.json";
     pub(super) const CALIBRATION: &str = "calibration.json";
     pub(super) const RUNS: &str = "runs.ndjson";
@@ -73,7 +91,22 @@ pub fn record_name(id: u32) -> String {
 }
 
 fn temporary(dir: &Path, id: u32) -> PathBuf {
-    dir.join(names::IOS).join(format!(".run-{id:06}.parquet.tmp"))
+    dir.join(names::IOS).join(temporary_name(&format!("run-{id:06}.parquet")))
+}
+
+/// The folder of the records, made where it is not there; never another one
+/// that a link leads to.
+fn records_folder(dir: &Path) -> Result<PathBuf, StoreError> {
+    let ios = dir.join(names::IOS);
+    match ios.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(meta) => {
+            let (shown, kind) = (ios.display(), kind_of(&meta));
+            return refused(format!("{shown} is {kind} and not the folder of the records; put that there"));
+        }
+        Err(_) => std::fs::create_dir(&ios).map_err(path_error("cannot create the folder", &ios))?,
+    }
+    Ok(ios)
 }
 
 impl Store {
@@ -83,21 +116,25 @@ impl Store {
     /// [`StoreError::Refused`] where `dir` has a store or anything else in it
     /// or another process writes there, [`StoreError::Path`] otherwise.
     pub fn create(dir: &Path, manifest: &Manifest, plan: &Value) -> Result<Store, StoreError> {
-        std::fs::create_dir_all(dir).map_err(path_error("cannot create the folder", dir))?;
-        Store::refuse_unless_free(dir)?;
-        let lock = lock(dir)?;
-        Store::refuse_unless_free(dir)?;
-        let ios = dir.join(names::IOS);
-        std::fs::create_dir_all(&ios).map_err(path_error("cannot create the folder", &ios))?;
+        Store::create_in(Claim::new(dir)?, manifest, plan)
+    }
+
+    /// Makes a store in a folder that was claimed for it.
+    ///
+    /// # Errors
+    /// [`StoreError::Path`].
+    pub fn create_in(claim: Claim, manifest: &Manifest, plan: &Value) -> Result<Store, StoreError> {
+        let dir = &claim.dir().to_path_buf();
+        records_folder(dir)?;
         write_whole(&dir.join(names::RUNS), b"")?;
         write_whole(&dir.join(names::PLAN), &pretty(plan))?;
         // Last: a folder without a manifest is not yet a store.
-        write_whole(&dir.join(names::MANIFEST), &pretty(manifest))?;
+        write_whole(&dir.join(MANIFEST), &pretty(manifest))?;
         if let Some(parent) = dir.parent() {
             // Makes the folder itself durable; not all parents can be opened.
             let _ = sync_dir(parent);
         }
-        Store::over(dir, lock, HashSet::new(), Vec::new())
+        Store::over(dir, claim.into_lock()?, HashSet::new(), Vec::new())
     }
 
     /// Refuses a folder with a store or with anybody's files. What a crash
@@ -108,12 +145,12 @@ impl Store {
     /// [`StoreError::Refused`], [`StoreError::Path`] where `dir` cannot be read.
     pub fn refuse_unless_free(dir: &Path) -> Result<(), StoreError> {
         let shown = dir.display();
-        if dir.join(names::MANIFEST).exists() {
+        if dir.join(MANIFEST).exists() {
             return refused(format!(
                 "{shown} already holds a measurement; go on with it with --resume, or choose another folder with -o"
             ));
         }
-        let begun = dir.join(names::LOCK).exists();
+        let begun = dir.join(LOCK).exists();
         for entry in std::fs::read_dir(dir).map_err(path_error("cannot read the folder", dir))? {
             let entry = entry.map_err(path_error("cannot read the folder", dir))?;
             if !(begun && left_by_create(&entry)) {
@@ -137,20 +174,22 @@ impl Store {
     /// it, or it is of another format, seed or plan; [`StoreError::Damaged`]
     /// where its files contradict themselves; [`StoreError::Path`].
     pub fn resume(dir: &Path, seed: Option<u64>, plan: Option<&Value>) -> Result<Store, StoreError> {
-        if !dir.join(names::MANIFEST).exists() {
-            return refused(format!(
-                "{} holds no measurement to resume; start one without --resume",
-                dir.display()
-            ));
-        }
-        let lock = lock(dir)?;
+        Store::resume_in(Claim::existing(dir)?, seed, plan)
+    }
+
+    /// The same of a folder that was claimed for it.
+    ///
+    /// # Errors
+    /// As [`Store::resume`].
+    pub fn resume_in(claim: Claim, seed: Option<u64>, plan: Option<&Value>) -> Result<Store, StoreError> {
+        let dir = &claim.dir().to_path_buf();
         let contents = StoreContents::read(dir)?;
         same_measurement(&contents, seed, plan)?;
         let mut notes = Vec::new();
         let rows = repair_runs(dir, &mut notes)?;
         let kept = rows.iter().map(|row| row.spec.id).collect();
         remove_leftovers(dir, &kept, &mut notes)?;
-        Store::over(dir, lock, kept, notes)
+        Store::over(dir, claim.into_lock()?, kept, notes)
     }
 
     /// Reads the store in `dir` without changing it, whether or not a run is
@@ -164,7 +203,7 @@ impl Store {
 
     fn over(dir: &Path, lock: File, kept: HashSet<u32>, notes: Vec<String>) -> Result<Store, StoreError> {
         let path = dir.join(names::RUNS);
-        let runs = OpenOptions::new().append(true).open(&path).map_err(path_error("cannot open", &path))?;
+        let runs = open_inside(&path, OpenOptions::new().append(true))?;
         let runs_length = runs.metadata().map_err(path_error("cannot read", &path))?.len();
         Ok(Store {
             dir: dir.to_path_buf(),
@@ -319,15 +358,16 @@ impl Sink for Store {
         if self.has(run.id) {
             return Err(SinkError(format!("run {} is already kept in {}", run.id, self.dir.display())));
         }
+        let path = temporary(&self.dir, run.id);
+        self.begun = Some((run.id, path.clone()));
         self.reserve.begin(RunShape {
             run: run.id,
             io_count: run.io_count,
             io_ignore: run.io_ignore,
             streams: streams_of(&run.pattern.to_string()),
             patterns: if run.baseline.contains('/') { 2 } else { 1 },
-            path: temporary(&self.dir, run.id),
+            path,
         });
-        self.begun = Some(run.id);
         Ok(())
     }
 
@@ -337,15 +377,14 @@ impl Sink for Store {
 
     fn commit(&mut self, run: &RunSpec, outcome: &RunOutcome) -> Result<RunStats, SinkError> {
         self.refuse_broken()?;
-        if self.begun.take() != Some(run.id) {
+        let Some((_, temporary)) = self.begun.take().filter(|(id, _)| *id == run.id) else {
             self.abandon();
             return Err(SinkError(format!("run {} was not begun", run.id)));
-        }
+        };
         if outcome.end.interrupted {
             self.abandon();
             return Err(SinkError(format!("run {} was interrupted and is not kept", run.id)));
         }
-        let temporary = temporary(&self.dir, run.id);
         let ios = outcome.end.ios;
         let kept = self.reserve.finish().and_then(|done| {
             if done.ios == ios {
@@ -402,29 +441,18 @@ fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
     text
 }
 
-fn lock(dir: &Path) -> Result<File, StoreError> {
-    let path = dir.join(names::LOCK);
-    let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let file = open.map_err(path_error("cannot create", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => refused(format!(
-            "another uflip is writing to {}; wait until it ends or choose another folder with -o",
-            dir.display()
-        )),
-        Err(std::fs::TryLockError::Error(e)) => Err(path_error("cannot lock", &path)(e)),
-    }
-}
-
 /// True for what [`Store::create`] makes before the manifest.
 fn left_by_create(entry: &std::fs::DirEntry) -> bool {
     let name = entry.file_name();
     let Some(name) = name.to_str() else { return false };
     match name {
-        names::LOCK | names::PLAN => true,
+        LOCK | names::PLAN => true,
         names::RUNS => entry.metadata().is_ok_and(|m| m.len() == 0),
-        names::IOS => std::fs::read_dir(entry.path()).is_ok_and(|mut files| files.next().is_none()),
-        _ => [names::RUNS, names::PLAN, names::MANIFEST].iter().any(|of| temporary_name(of) == name),
+        names::IOS => {
+            let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            folder && std::fs::read_dir(entry.path()).is_ok_and(|mut files| files.next().is_none())
+        }
+        _ => [names::RUNS, names::PLAN, MANIFEST].iter().any(|of| is_temporary_of(of, name)),
     }
 }
 
@@ -459,7 +487,7 @@ fn repair_runs(dir: &Path, notes: &mut Vec<String>) -> Result<Vec<RunRow>, Store
     let parsed = parse_rows(&path, &bytes)?;
     if parsed.whole < bytes.len() {
         notes.push(format!("the last line of {} was torn and is cut off", path.display()));
-        let file = OpenOptions::new().write(true).open(&path).map_err(path_error("cannot open", &path))?;
+        let file = open_inside(&path, OpenOptions::new().write(true))?;
         file.set_len(parsed.whole as u64).map_err(path_error("cannot cut", &path))?;
         file.sync_all().map_err(path_error("cannot sync", &path))?;
     }
@@ -479,22 +507,31 @@ fn repair_runs(dir: &Path, notes: &mut Vec<String>) -> Result<Vec<RunRow>, Store
     Ok(whole)
 }
 
+/// True for the unfinished form of a file that a store has here.
+fn is_leftover(name: &str, among_records: bool) -> bool {
+    if among_records {
+        let of = name.strip_prefix('.').and_then(|rest| Some(rest.get(..rest.find(".parquet")? + 8)?));
+        return of.is_some_and(|of| is_record(of) && is_temporary_of(of, name));
+    }
+    WHOLE.iter().any(|of| is_temporary_of(of, name))
+}
+
+/// True for the name of a record file.
+fn is_record(name: &str) -> bool {
+    name.starts_with("run-") && name.ends_with(".parquet")
+}
+
 /// Removes temporary files and record files that no line speaks of.
 fn remove_leftovers(dir: &Path, kept: &HashSet<u32>, notes: &mut Vec<String>) -> Result<(), StoreError> {
-    let ios = dir.join(names::IOS);
-    std::fs::create_dir_all(&ios).map_err(path_error("cannot create the folder", &ios))?;
+    let ios = records_folder(dir)?;
     let known: HashSet<String> = kept.iter().map(|id| format!("run-{id:06}.parquet")).collect();
     for folder in [dir, &ios] {
         for entry in std::fs::read_dir(folder).map_err(path_error("cannot read the folder", folder))? {
             let entry = entry.map_err(path_error("cannot read the folder", folder))?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            let temporary = name.starts_with('.') && name.ends_with(".tmp");
-            let orphan = folder == ios
-                && name.starts_with("run-")
-                && name.ends_with(".parquet")
-                && !known.contains(name);
-            if temporary || orphan {
+            let orphan = folder == ios && is_record(name) && !known.contains(name);
+            if is_leftover(name, folder == ios) || orphan {
                 let path = entry.path();
                 std::fs::remove_file(&path).map_err(path_error("cannot remove", &path))?;
                 notes

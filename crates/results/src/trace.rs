@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use uflip_device::{Bytes, IoRecord, Mode, Nanos};
 
-pub use text::{TraceError, parse, parse_device};
+pub use text::{TraceError, parse, parse_device, read_device};
 
 /// One IO of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -18,6 +18,7 @@ pub mod disk;
 pub mod energy;
 pub mod explain;
 pub mod flash;
+mod footprint;
 pub mod ftl;
 pub mod known;
 pub mod link;
@@ -28,7 +29,8 @@ mod validate;
 pub mod witness;
 
 pub use catalogue::{OpenError, open};
-pub use describe::{DescribeError, Description, check};
+pub use describe::{DescribeError, Description, check, validate};
 pub use device::{Request, SimDevice};
 pub use explain::explain;
+pub use footprint::footprint;
 pub use known::{KnownDevice, Truth};

@@ -23,6 +23,9 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// IOs in flight in a ring at most.
+const MAX_QUEUE_DEPTH: u32 = 4096;
+
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -259,6 +262,12 @@ impl EngineArgs {
             EngineArg::Sync => Engine::Sync,
             EngineArg::IoUring => Engine::IoUring { queue_depth: self.queue_depth, poll: self.poll },
         };
+        if !(1..=MAX_QUEUE_DEPTH).contains(&self.queue_depth) {
+            anyhow::bail!(
+                "a queue depth of {} is not possible; type --queue-depth with 1 to {MAX_QUEUE_DEPTH}",
+                self.queue_depth
+            );
+        }
         let buffering = match self.buffering {
             BufferingArg::Direct => Buffering::Direct,
             BufferingArg::Dsync => Buffering::DirectSync,

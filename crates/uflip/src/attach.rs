@@ -17,6 +17,7 @@ pub mod place;
 use crate::args::AttachArgs;
 use crate::command::print;
 use crate::interrupt::{self, STOP};
+use crate::limits::half_of_memory;
 use crate::target::simulated;
 use crate::usage;
 use answer::Answers;
@@ -67,7 +68,7 @@ struct Attachment {
 /// What is wrong with the description, or what the system refuses.
 pub fn attach(args: &AttachArgs) -> anyhow::Result<()> {
     let description = simulated(&args.device)?;
-    let memory = args.memory.unwrap_or_else(half_of_memory);
+    let memory = args.memory.unwrap_or_else(|| half_of_memory().unwrap_or(Bytes(1 << 30)));
     interrupt::listen_with("detaching once nobody uses the device; interrupt again to cut its users off")?;
     let device = prepared(&description, args)?;
     let note = Note::new(&args.device, uflip_device::Device::geometry(&device));
@@ -93,14 +94,6 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<()> {
     }
     eprintln!("{}: {lateness}", device.display());
     Ok(())
-}
-
-/// Half of the memory that is available, or 1 GiB where that is not known.
-fn half_of_memory() -> Bytes {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    Bytes(kib.map_or(1 << 30, |kib| kib * 1024 / 2))
 }
 
 /// The device in the state that was asked for.

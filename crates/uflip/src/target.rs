@@ -5,10 +5,10 @@
 //! or a file. A path at which nothing is becomes a
 //! scratch file.
 
-use crate::command;
 use crate::describe::{self, round_time};
+use crate::input;
 use crate::interrupt::STOP;
-use crate::usage;
+use crate::{limits, usage};
 use anyhow::Context;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -22,7 +22,7 @@ use uflip_device::scratch::{self, Scratch};
 use uflip_device::stamp::Key;
 use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevice, RealDevice};
 use uflip_measure::{Mode, Pattern, Plan, State, Step};
-use uflip_results::Store;
+use uflip_results::Claim;
 use uflip_sim::{Description, SimDevice, catalogue};
 
 /// The scratch file that `uflip run` makes where no target is named.
@@ -30,6 +30,9 @@ pub const SCRATCH: &str = "uflip-scratch.bin";
 
 /// The capacity of `null:` where none is given.
 const NULL_CAPACITY: Bytes = Bytes(1 << 40);
+
+/// The largest `null:`: what a record can tell addresses of.
+const NULL_LARGEST: Bytes = Bytes(4 << 50);
 
 /// What a target is, before it is opened.
 pub struct Place {
@@ -76,14 +79,33 @@ pub enum Access<'a> {
 /// The capacity of a `null:` target, where `name` is one.
 fn null_capacity(name: &str) -> Option<anyhow::Result<Bytes>> {
     let size = name.strip_prefix("null:")?;
-    Some(if size.is_empty() { Ok(NULL_CAPACITY) } else { size.parse().map_err(usage) })
+    if size.is_empty() {
+        return Some(Ok(NULL_CAPACITY));
+    }
+    let parsed = size.parse::<Bytes>().map_err(usage);
+    Some(parsed.and_then(|size| {
+        if (512..=NULL_LARGEST.0).contains(&size.0) && size.0.is_multiple_of(512) {
+            return Ok(size);
+        }
+        Err(usage(format!("{name}: type null:SIZE with a multiple of 512B up to {NULL_LARGEST}")))
+    }))
 }
 
 /// The description of a simulated device: a name of the catalogue or a file.
 ///
 /// # Errors
-/// Where there is none, or it is wrong.
+/// Where there is none, it is wrong, or there is not enough memory for it.
 pub fn simulated(what: &str) -> anyhow::Result<Description> {
+    let description = described(what)?;
+    limits::room_for_simulated(&description)?;
+    Ok(description)
+}
+
+/// The same, however large it is.
+///
+/// # Errors
+/// Where there is none, or it is wrong.
+pub fn described(what: &str) -> anyhow::Result<Description> {
     if catalogue::names().any(|name| name == what) {
         return catalogue::get(what).map_err(usage);
     }
@@ -95,7 +117,7 @@ pub fn simulated(what: &str) -> anyhow::Result<Description> {
             names.join(", ")
         )));
     }
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {what}"))?;
+    let text = input::text(path, input::DESCRIPTION, "a device's description")?;
     uflip_sim::check(&text).map_err(|e| usage(format!("{what}: {e}")))
 }
 
@@ -120,7 +142,10 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
     }
     if let Some(what) = name.strip_prefix("sim:") {
         let description = simulated(what)?;
-        let geometry = SimDevice::new(&description, 0).map_err(usage)?.geometry();
+        let geometry = Geometry {
+            capacity: Bytes(description.capacity_mib << 20),
+            sector: Bytes(description.sector_bytes),
+        };
         let no_trims = description.disk.is_some().then_some("a disk has nothing to trim");
         return Ok(Place {
             geometry,
@@ -307,11 +332,19 @@ fn join(a: Range<u64>, b: Range<u64>) -> Range<u64> {
     }
 }
 
-/// The name of a new results folder in the current one: `uflip-out`,
-/// `uflip-out-2`, …
-pub fn new_output() -> PathBuf {
-    let names = std::iter::once("uflip-out".to_string()).chain((2..).map(|n| format!("uflip-out-{n}")));
-    names.map(PathBuf::from).find(|p| !p.exists()).unwrap_or_else(|| command::fresh_seed().to_string().into())
+/// Claims the results folder that was named, or a new one in the current
+/// folder: `uflip-out`, `uflip-out-2`, … Held from here on against every other
+/// uflip, before anything else is made.
+///
+/// # Errors
+/// Where it is in use or not free, or cannot be made.
+pub fn claim_output(named: Option<&Path>) -> anyhow::Result<Claim> {
+    let Some(dir) = named else {
+        let names =
+            std::iter::once("uflip-out".to_string()).chain((2..100_000).map(|n| format!("uflip-out-{n}")));
+        return Ok(Claim::first_free(names.map(PathBuf::from))?);
+    };
+    Ok(Claim::new(dir)?)
 }
 
 /// The target as it goes into the manifest: a path is made absolute so that
@@ -328,13 +361,4 @@ pub fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
     path.into_os_string()
         .into_string()
         .map_err(|p| usage(format!("{p:?} is no UTF-8 path; name it through a link")))
-}
-
-/// Makes the results folder, or sees that it is free. True where it was made.
-pub fn claim_folder(dir: &Path) -> anyhow::Result<bool> {
-    let there = dir.exists();
-    std::fs::create_dir_all(dir)
-        .with_context(|| format!("cannot create the folder {}; name another one with -o", dir.display()))?;
-    Store::refuse_unless_free(dir)?;
-    Ok(!there)
 }

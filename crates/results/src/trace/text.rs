@@ -9,7 +9,9 @@
 //!
 //! How: the first line that is one of a form decides. Lines of a form that are
 //! no IO (other actions, headers, summaries) are passed over; a line that should
-//! be an IO and is not is an error. Issue and completion of the same range pair
+//! be an IO and is not is an error. A text is read line by line ([`read_device`]),
+//! each of at most 64 KiB, and only so many IOs as the caller has memory for.
+//! Issue and completion of the same range pair
 //! up to a response time. Sectors are 512 bytes whatever the device's. Every line
 //! is bounded; memory grows by 40 bytes an IO and nothing else.
 //!
@@ -22,6 +24,7 @@
 
 use super::TraceIo;
 use std::collections::HashMap;
+use std::io::{self, BufRead, Read};
 use uflip_device::{IoRecord, Mode, Nanos};
 
 /// A text that is no trace, and where.
@@ -114,9 +117,9 @@ fn mode_of(letters: &str) -> Option<Mode> {
 
 /// Puts IOs and their completions together.
 #[derive(Default)]
-struct Collector<'a> {
+struct Collector {
     /// `MAJOR,MINOR`, or a file of an iolog: the one asked for, or the first seen.
-    device: Option<&'a str>,
+    device: Option<String>,
     /// Given from outside: others are passed over.
     chosen: bool,
     ios: Vec<TraceIo>,
@@ -128,10 +131,10 @@ struct Collector<'a> {
     returned: Vec<usize>,
 }
 
-impl<'a> Collector<'a> {
+impl Collector {
     /// Whether an IO of `device` belongs to the trace.
-    fn takes(&mut self, device: &'a str) -> Result<bool, &'static str> {
-        let mine = *self.device.get_or_insert(device) == device;
+    fn takes(&mut self, device: &str) -> Result<bool, &'static str> {
+        let mine = self.device.get_or_insert_with(|| device.to_string()) == device;
         if mine || self.chosen {
             Ok(mine)
         } else {
@@ -178,29 +181,103 @@ pub fn parse(text: &str) -> Result<Vec<TraceIo>, TraceError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_device(text: &str, device: Option<&str>) -> Result<Vec<TraceIo>, TraceError> {
-    let mut all = Collector { device, chosen: device.is_some(), ..Collector::default() };
-    let mut form = None;
-    for (at, line) in text.lines().enumerate() {
-        form = form.or_else(|| form_of(line));
-        let failed = |(column, expected): (usize, &'static str)| TraceError {
-            line: at + 1,
+    let mut reading = Reading::new(device);
+    for line in text.lines() {
+        reading.line(line)?;
+    }
+    reading.finish()
+}
+
+/// [`parse_device`] of a text that is read line by line, of at most `most` IOs.
+///
+/// # Errors
+/// What the system says; within it as [`parse`], and where a line or the trace
+/// is too long.
+pub fn read_device(
+    text: &mut dyn BufRead,
+    device: Option<&str>,
+    most: usize,
+) -> io::Result<Result<Vec<TraceIo>, TraceError>> {
+    let mut reading = Reading::new(device);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = Read::take(&mut *text, LONGEST_LINE as u64 + 1).read_until(b'\n', &mut line)?;
+        if read == 0 {
+            return Ok(reading.finish());
+        }
+        if read > LONGEST_LINE {
+            return Ok(Err(reading.too_long("a trace's line, which has at most 64K", &line)));
+        }
+        let whole = line.strip_suffix(b"\n").unwrap_or(&line);
+        let whole = whole.strip_suffix(b"\r").unwrap_or(whole);
+        if let Err(error) = reading.line(&String::from_utf8_lossy(whole)) {
+            return Ok(Err(error));
+        }
+        if reading.all.ios.len() > most {
+            return Ok(Err(
+                reading.too_long("the end: there is no memory for more IOs; cut the trace here", &line)
+            ));
+        }
+    }
+}
+
+/// Bytes of a line at most.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// A trace of which some lines were read.
+struct Reading {
+    all: Collector,
+    form: Option<Form>,
+    lines: usize,
+    /// How the text begins, for a message.
+    begins: String,
+}
+
+impl Reading {
+    fn new(device: Option<&str>) -> Reading {
+        let all = Collector {
+            device: device.map(str::to_string),
+            chosen: device.is_some(),
+            ..Collector::default()
+        };
+        Reading { all, form: None, lines: 0, begins: String::new() }
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), TraceError> {
+        self.lines += 1;
+        if self.begins.is_empty() {
+            self.begins = line.chars().take(40).collect();
+        }
+        self.form = self.form.or_else(|| form_of(line));
+        let read = match self.form {
+            None => Ok(()),
+            Some(Form::Blkparse) => blkparse(line, &mut self.all),
+            Some(Form::Events) => event(line, &mut self.all),
+            Some(Form::Iolog { times }) => iolog(line, times, &mut self.all),
+        };
+        read.map_err(|(column, expected)| TraceError {
+            line: self.lines,
             column: line[..column].chars().count() + 1,
             expected,
             found: line[column..].chars().take(40).collect(),
-        };
-        match form {
-            None => {}
-            Some(Form::Blkparse) => blkparse(line, &mut all).map_err(failed)?,
-            Some(Form::Events) => event(line, &mut all).map_err(failed)?,
-            Some(Form::Iolog { times }) => iolog(line, times, &mut all).map_err(failed)?,
+        })
+    }
+
+    fn too_long(&self, expected: &'static str, line: &[u8]) -> TraceError {
+        let text = String::from_utf8_lossy(&line[..line.len().min(160)]);
+        // Nothing that a terminal would take for a command.
+        let found = text.chars().filter(|c| !c.is_control()).take(40).collect();
+        TraceError { line: self.lines + 1, column: 1, expected, found }
+    }
+
+    fn finish(self) -> Result<Vec<TraceIo>, TraceError> {
+        if self.all.ios.is_empty() {
+            let expected = "a trace: blkparse's text, fio's iolog (write_iolog=FILE) or block trace events";
+            return Err(TraceError { line: 1, column: 1, expected, found: self.begins });
         }
+        Ok(self.all.finish())
     }
-    if all.ios.is_empty() {
-        let expected = "a trace: blkparse's text, fio's iolog (write_iolog=FILE) or block trace events";
-        let found = text.chars().take(40).collect();
-        return Err(TraceError { line: 1, column: 1, expected, found });
-    }
-    Ok(all.finish())
 }
 
 type Wrong = (usize, &'static str);
@@ -228,7 +305,7 @@ fn range(words: &[(usize, &str)], at: usize) -> Result<Option<(u64, u32)>, Wrong
     Ok(Some((offset, bounded(offset, size, column)?)))
 }
 
-fn blkparse<'a>(line: &'a str, all: &mut Collector<'a>) -> Result<(), Wrong> {
+fn blkparse(line: &str, all: &mut Collector) -> Result<(), Wrong> {
     let words = words(line);
     if words.len() < 6 || !device_numbers(words[0].1) {
         return Ok(());
@@ -247,7 +324,7 @@ fn blkparse<'a>(line: &'a str, all: &mut Collector<'a>) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn done(all: &mut Collector<'_>, issue: bool, at: Nanos, range: Option<(u64, u32)>, mode: Mode) {
+fn done(all: &mut Collector, issue: bool, at: Nanos, range: Option<(u64, u32)>, mode: Mode) {
     match range {
         Some((offset, size)) if issue => all.issue(at, offset, size, mode),
         Some((offset, _)) => all.complete(at, offset, mode),
@@ -257,7 +334,7 @@ fn done(all: &mut Collector<'_>, issue: bool, at: Nanos, range: Option<(u64, u32
     }
 }
 
-fn event<'a>(line: &'a str, all: &mut Collector<'a>) -> Result<(), Wrong> {
+fn event(line: &str, all: &mut Collector) -> Result<(), Wrong> {
     let Some(place) = line.find(": block_rq_") else { return Ok(()) };
     let (head, body) = line.split_at(place);
     let Some((name, body)) = body[2..].split_once(": ") else { return Ok(()) };
@@ -279,7 +356,7 @@ fn event<'a>(line: &'a str, all: &mut Collector<'a>) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn iolog<'a>(line: &'a str, times: bool, all: &mut Collector<'a>) -> Result<(), Wrong> {
+fn iolog(line: &str, times: bool, all: &mut Collector) -> Result<(), Wrong> {
     let words = words(line);
     let skip = usize::from(times);
     let Some((column, action)) = words.get(skip + 1).copied() else { return Ok(()) };

@@ -173,7 +173,7 @@ pub struct PredictArgs {
 #[derive(Args, Debug)]
 pub struct ProofArgs {
     /// How many devices
-    #[arg(short = 'n', long = "devices", value_name = "N", default_value_t = 200)]
+    #[arg(short = 'n', long = "devices", value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub devices: u64,
     /// The seed they are drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]

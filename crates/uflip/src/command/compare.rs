@@ -3,16 +3,17 @@
 use crate::args::compare::CompareArgs;
 use crate::command::run::measure_simulated_as;
 use crate::command::{print, print_json};
+use crate::private::PrivateFolder;
 use crate::usage;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use uflip_results::compare::rule::{self, Rule};
 use uflip_results::compare::{Subject, compare as compare_subjects, render_page, render_text};
 use uflip_results::terminal::Style;
-use uflip_results::{Store, StoreContents};
+use uflip_results::{Output, Store, StoreContents, output};
 
 /// Runs the command. Exit code 1 where a rule fails, 2 where one makes no sense.
 ///
@@ -21,6 +22,9 @@ use uflip_results::{Store, StoreContents};
 pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
     let rules: Vec<Rule> =
         args.fail_if.iter().map(|text| text.parse().map_err(usage)).collect::<Result<_, _>>()?;
+    if let Some(path) = &args.html {
+        output::check(path).map_err(usage)?;
+    }
     let subjects = subjects(&args.subjects, args.seed)?;
     let made = compare_subjects(&subjects, &rules);
     for rule in &rules {
@@ -29,8 +33,10 @@ pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
     let page =
         args.html.or_else(|| (subjects.len() > 1 && !args.json).then(|| PathBuf::from("compare.html")));
     if let Some(path) = page.filter(|_| !args.no_html) {
-        std::fs::write(&path, render_page(&made))
+        let mut out = Output::create(&path)?;
+        out.write_all(render_page(&made).as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
+        out.finish()?;
         eprintln!("the comparison is in {}", path.display());
     }
     if args.json {
@@ -100,26 +106,7 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
 /// Measures `sim:NAME` in virtual time into a folder that is removed again.
 fn measured(name: &str, seed: u64, like: &[OsString]) -> anyhow::Result<Subject> {
     eprintln!("measuring {name} in virtual time");
-    let folder = Scratch::new()?;
-    measure_simulated_as(name, seed, &folder.0, like)?;
-    Ok(Subject::new(name, Store::open(&folder.0)?)?)
-}
-
-/// A folder for as long as it is needed.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> anyhow::Result<Scratch> {
-        let name = format!("uflip-compare-{}-{}", std::process::id(), crate::command::fresh_seed());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).with_context(|| format!("cannot create the folder {}", path.display()))?;
-        Ok(Scratch(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What stays behind is in the system's folder for such files.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    let folder = PrivateFolder::new("uflip-compare")?;
+    measure_simulated_as(name, seed, folder.path(), like)?;
+    Ok(Subject::new(name, Store::open(folder.path())?)?)
 }

@@ -6,7 +6,7 @@ use crate::usage;
 use std::io::Write;
 use std::path::Path;
 use uflip_results::export::{self, Format};
-use uflip_results::{Store, figures};
+use uflip_results::{Output, Store, StoreContents, figures, output};
 
 /// Runs the command.
 ///
@@ -17,6 +17,9 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
         return figures(&args.dirs, args.seed, folder);
     }
     let [dir] = &args.dirs[..] else { return Err(usage("name one folder; only --figures takes several")) };
+    if let Some(path) = &args.output {
+        output::check(path).map_err(usage)?;
+    }
     let contents = Store::open(Path::new(dir))?;
     let format = match (args.format, &args.output) {
         (Some(FormatArg::Csv), _) | (None, None) => Format::Csv,
@@ -24,20 +27,29 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
         (Some(FormatArg::Parquet), _) => Format::Parquet,
         (None, Some(path)) => Format::of_path(path).map_err(usage)?,
     };
-    let only = args.run.map(|id| [id]);
-    let mut out: Box<dyn Write + Send> = match &args.output {
-        Some(path) => Box::new(std::io::BufWriter::new(
-            std::fs::File::create(path)
-                .map_err(|e| anyhow::anyhow!("cannot create {}: {e}", path.display()))?,
-        )),
-        None => Box::new(std::io::stdout()),
-    };
-    match args.what {
-        WhatArg::Runs => export::runs(&contents, format, &mut out)?,
-        WhatArg::Records => export::records(&contents, only.as_ref().map(|ids| &ids[..]), format, &mut out)?,
+    match &args.output {
+        Some(path) => {
+            let mut out = std::io::BufWriter::new(Output::create(path)?);
+            write(&contents, &args, format, &mut out)?;
+            let out = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+            Ok(out.finish()?)
+        }
+        None => write(&contents, &args, format, &mut std::io::stdout()),
     }
-    out.flush()?;
-    Ok(())
+}
+
+fn write(
+    contents: &StoreContents,
+    args: &ExportArgs,
+    format: Format,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    let only = args.run.map(|id| [id]);
+    match args.what {
+        WhatArg::Runs => export::runs(contents, format, out)?,
+        WhatArg::Records => export::records(contents, only.as_ref().map(|ids| &ids[..]), format, out)?,
+    }
+    Ok(out.flush()?)
 }
 
 /// Charts and tables for papers, into a folder; what was written to standard

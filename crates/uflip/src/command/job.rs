@@ -4,12 +4,13 @@
 use crate::args::RunArgs;
 use crate::args::extra::{JobArgs, LogicalBlockArg};
 use crate::args::{Cli, Command};
+use crate::command::run::stored_plan;
 use crate::command::{fresh_seed, print, print_json, profile, report};
 use crate::describe::round_time;
 use crate::interrupt::{self, STOP};
 use crate::progress::Display;
-use crate::target::{self, Access, Opened, claim_folder, target_name};
-use crate::usage;
+use crate::target::{self, Access, Opened, claim_output, target_name};
+use crate::{input, limits, usage};
 use anyhow::{Context, bail};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ use uflip_device::safety::wear_note;
 use uflip_device::{Bytes, Data, EngineOptions, Geometry, Nanos, measure_overhead, unix_now};
 use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
 use uflip_measure::{Control, Progress};
-use uflip_results::{Durability, Manifest, RunRow, Store, StoreContents, job_report};
+use uflip_results::{Claim, Durability, Manifest, RunRow, Store, StoreContents, job_report};
 
 /// The part of the manifest that `--resume` and the reports go by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -123,7 +124,7 @@ fn perform(args: &JobArgs) -> anyhow::Result<()> {
 fn finish(dir: &Path, json: bool) -> anyhow::Result<()> {
     let contents = Store::open(dir)?;
     let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
-    let plan: uflip_measure::Plan = serde_json::from_value(contents.plan.clone())?;
+    let plan = stored_plan(&contents)?;
     let job = job::parse(&options.job).map_err(|e| anyhow::anyhow!("the stored job: {e}"))?;
     let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
     let came_to = job_report::report(&contents, &job, &planned)?;
@@ -192,12 +193,7 @@ fn read_whole(args: &JobArgs) -> anyhow::Result<Job> {
         return job::parse(text).map_err(|e| usage(format!("{name}: {e}")));
     }
     let path = args.file.as_deref().context("a job file is needed")?;
-    let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
-    if size > 1 << 20 {
-        return Err(usage(format!("{} is {} long; a job file has at most 1M", path.display(), Bytes(size))));
-    }
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the job file {}", path.display()))?;
+    let text = input::text(path, input::DESCRIPTION, "a job file")?;
     let is_fio = path.extension().is_some_and(|e| e == "fio");
     let parsed = if is_fio { job::fio::from_fio(&text) } else { job::parse(&text) };
     parsed.map_err(|e| usage(format!("{}: {e}", path.display())))
@@ -259,28 +255,23 @@ fn costs_text(costs: &[job::LineCost], target: &str, geometry: Geometry) -> Stri
 fn begin(args: &JobArgs) -> anyhow::Result<Session> {
     let job = read(args)?;
     let seed = job.seed.or(args.seed).unwrap_or_else(fresh_seed);
-    engine(args, &job, seed)?;
+    let engine = engine(args, &job, seed)?;
     let name = target_name(Some(&args.target))?;
     let place = target::locate(&name, args.scratch_size)?;
     let planned = job::expand(&job, &name, place.geometry, seed).map_err(usage)?;
+    limits::room_for_plan(&planned.plan, &engine, place.virtual_time)?;
     if planned.writes() {
         place.may_be_written(&args.consent.erase_device)?;
     }
-    let dir = args.output.clone().unwrap_or_else(target::new_output);
-    let made_here = claim_folder(&dir)?;
-    let session = start(args, &dir, job, seed);
-    if session.is_err() && made_here {
-        // Only where nothing came to stand in it.
-        let _ = std::fs::remove_dir(&dir);
-    }
-    session
+    start(args, claim_output(args.output.as_deref())?, job, seed)
 }
 
-/// Opens the target, plans `job` on it and makes the store in `dir`.
+/// Opens the target, plans `job` on it and makes the store in the folder that
+/// was claimed.
 ///
 /// # Errors
 /// A refusal, what the system says, or a plan that the target cannot take.
-pub fn start(args: &JobArgs, dir: &Path, job: Job, seed: u64) -> anyhow::Result<Session> {
+pub fn start(args: &JobArgs, claim: Claim, job: Job, seed: u64) -> anyhow::Result<Session> {
     let engine = engine(args, &job, seed)?;
     let target = target_name(Some(&args.target))?;
     let options = JobOptions { target, engine, job: job.to_string() };
@@ -293,8 +284,9 @@ pub fn start(args: &JobArgs, dir: &Path, job: Job, seed: u64) -> anyhow::Result<
     manifest.host = serde_json::to_value(host_facts(&SysPaths::default()))?;
     manifest.overhead = serde_json::to_value(measure_overhead())?;
     manifest.options = serde_json::to_value(&options)?;
-    let store = Store::create(dir, &manifest, &serde_json::to_value(&planned.plan)?)?;
-    Ok(Session { dir: dir.to_path_buf(), store, job, planned, opened, options, kept: Kept::new() })
+    let dir = claim.dir().to_path_buf();
+    let store = Store::create_in(claim, &manifest, &serde_json::to_value(&planned.plan)?)?;
+    Ok(Session { dir, store, job, planned, opened, options, kept: Kept::new() })
 }
 
 fn open(args: &JobArgs, options: &JobOptions, writes: bool, scratch: Bytes) -> anyhow::Result<Opened> {
@@ -312,6 +304,8 @@ fn writes_line(line: &job::Line) -> bool {
 /// Where there is none, or the target is another one now.
 pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
     let dir = args.output.clone().context("--resume needs -o DIR")?;
+    // Before anything is read that somebody else may be changing.
+    let claim = Claim::existing(&dir)?;
     let contents = Store::open(&dir)?;
     let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())
         .with_context(|| format!("{} was not made by uflip job", dir.display()))?;
@@ -319,8 +313,7 @@ pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
         return Err(usage(format!("{} measures {}, not {}", dir.display(), options.target, args.target)));
     }
     let job = job::parse(&options.job).with_context(|| format!("{}: the job", dir.display()))?;
-    let plan: uflip_measure::Plan =
-        serde_json::from_value(contents.plan.clone()).context("plan.json is damaged")?;
+    let plan = stored_plan(&contents)?;
     let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
     if planned.plan.steps != plan.steps {
         bail!(
@@ -333,7 +326,7 @@ pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
         job::drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
     });
     let kept = kept.collect();
-    let store = Store::resume(&dir, None, None)?;
+    let store = Store::resume_in(claim, None, None)?;
     store.notes().iter().for_each(|note| eprintln!("note: {note}"));
     let mut options = options;
     if let Data::Age | Data::AgeFrom(_) = options.engine.data {
@@ -410,7 +403,7 @@ impl Simulated {
 pub fn measure_simulated(name: &str, text: &str, seed: u64, folder: &Path) -> anyhow::Result<Simulated> {
     let typed = ["uflip", "job", &format!("sim:{name}"), "the text given"];
     let Command::Job(args) = Cli::try_parse_from(typed)?.command else { bail!("not a job") };
-    let mut session = start(&args, folder, job::parse(text)?, seed)?;
+    let mut session = start(&args, Claim::new(folder)?, job::parse(text)?, seed)?;
     let Session { store, job, planned, opened, kept, .. } = &mut session;
     store.set_durability(Durability::RELAXED);
     let control = Control { stop: &STOP, budget: None, unix_now };

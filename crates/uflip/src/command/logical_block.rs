@@ -6,7 +6,7 @@ use crate::args::{Cli, Command};
 use crate::command::job::{Session, resume, start};
 use crate::command::{fresh_seed, print, print_json, profile, report};
 use crate::interrupt::{self, STOP};
-use crate::target::{self, claim_folder, target_name};
+use crate::target::{self, claim_output, target_name};
 use crate::usage;
 use anyhow::{Context, bail};
 use clap::Parser;
@@ -17,7 +17,7 @@ use uflip_device::{Bytes, unix_now};
 use uflip_measure::job::drive::drive_segment;
 use uflip_measure::logical_block::{self, Found, Mean, Pass};
 use uflip_measure::{Control, Progress};
-use uflip_results::{Durability, Store};
+use uflip_results::{Claim, Durability, Store};
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -49,10 +49,10 @@ pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
     let place = target::locate(&name, scratch_size)?;
     logical_block::plan(&job, &name, place.geometry, seed).map_err(usage)?;
     place.may_be_written(&consent.erase_device)?;
-    let dir = output.unwrap_or_else(target::new_output);
-    claim_folder(&dir)?;
+    let claim = claim_output(output.as_deref())?;
+    let dir = claim.dir().to_path_buf();
     let args = JobArgs::of(name, engine, consent, scratch_size);
-    let mut session = start(&args, &dir, job, seed)?;
+    let mut session = start(&args, claim, job, seed)?;
     conclude(&target, &dir, &mut session, json)
 }
 
@@ -111,7 +111,7 @@ pub fn measure_simulated(name: &str, seed: u64, folder: &Path) -> anyhow::Result
     let Command::LogicalBlock(args) = Cli::try_parse_from(typed)?.command else { bail!("not the procedure") };
     let job = logical_block::job(&args.bytes, args.largest).map_err(usage)?;
     let args = JobArgs::of(format!("sim:{name}"), args.engine, args.consent, args.scratch_size);
-    let mut session = start(&args, folder, job, seed)?;
+    let mut session = start(&args, Claim::new(folder)?, job, seed)?;
     session.store.set_durability(Durability::RELAXED);
     let found = measure(&mut session, &mut |_| {})?;
     Ok(found.iter().max_by_key(|f| f.bytes_per_pass).and_then(|f| f.by_whole_numbers))

@@ -4,16 +4,20 @@ use crate::args::PatternArgs;
 use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::{self, STOP};
 use crate::target::{self, Access, Opened};
-use crate::usage;
-use anyhow::{Context, bail};
+use crate::{limits, usage};
+use anyhow::bail;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 use uflip_device::{Bytes, Geometry, Nanos, RunEnd, RunLimits};
 use uflip_measure::dry_run::write_csv;
 use uflip_measure::pattern::{Baseline, Basic, Location, Mode, Pattern, Ratio, Timing};
+use uflip_measure::plan::check::{MAX_IOS, MAX_TIME};
 use uflip_measure::run::{RtStats, RunStats};
-use uflip_results::export::{self, Format};
-use uflip_results::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape};
+use uflip_results::export::Format;
+use uflip_results::keep::{Keep, Nothing, keep_in};
+use uflip_results::output;
+use uflip_results::recorder::{DEFAULT_RESERVE, Kept, Reserve, RunShape};
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -40,12 +44,16 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let options = args.engine.resolve(seed).map_err(usage)?;
     let place = target::locate(&args.target, args.scratch_size)?;
     let pattern = fit(&typed, place.geometry)?;
+    countable(&pattern, args.io_count)?;
     if args.dry_run {
-        let mut csv = Vec::new();
-        write_csv(&pattern, args.io_count, seed, &mut csv)?;
-        return print(&String::from_utf8_lossy(&csv));
+        // Line by line: the list may be longer than memory.
+        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        write_csv(&pattern, args.io_count, seed, &mut out)?;
+        return Ok(out.flush()?);
     }
 
+    let format = args.records.as_deref().map(records_format).transpose()?;
+    limits::room_for_pattern(&pattern, &options, place.virtual_time)?;
     interrupt::listen()?;
     let access = if pattern.writes() { Access::Write(&args.consent.erase_device) } else { Access::Read };
     let mut opened = target::open(&args.target, access, options, args.scratch_size, None)?;
@@ -62,7 +70,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
         }
     }
     eprintln!("{pattern}, seed {seed}");
-    let (end, stats) = measure(&args, &pattern, seed, &mut opened)?;
+    let (end, stats) = measure(&args, format, &pattern, seed, &mut opened)?;
     let facts = Facts {
         target: args.target,
         pattern,
@@ -137,6 +145,23 @@ fn basic(args: &PatternArgs, base: Baseline) -> anyhow::Result<Basic> {
     })
 }
 
+fn countable(pattern: &Pattern, io_count: u64) -> anyhow::Result<()> {
+    let streams = (pattern.stream_count() as u64).max(1);
+    if io_count.checked_mul(streams).is_none_or(|ios| ios > MAX_IOS) {
+        let most = MAX_IOS / streams;
+        return Err(usage(format!(
+            "{io_count} IOs in each of {streams} streams are more than can be counted; type --io-count with at \
+             most {most}"
+        )));
+    }
+    match pattern.basics().iter().map(|basic| basic.timing.pause()).max() {
+        Some(pause) if pause > MAX_TIME => {
+            Err(usage(format!("a pause of {} ns is longer than 52 days; type a shorter one", pause.0)))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn fit(pattern: &Pattern, geometry: Geometry) -> anyhow::Result<Pattern> {
     pattern.check(geometry).map_err(usage)?;
     pattern.resolve(geometry).map_err(usage)
@@ -152,20 +177,25 @@ fn written_bytes(pattern: &Pattern, io_count: u64) -> Bytes {
 /// Runs the pattern; the records go to the file that was named, or nowhere.
 fn measure(
     args: &PatternArgs,
+    format: Option<Format>,
     pattern: &Pattern,
     seed: u64,
     opened: &mut Opened,
 ) -> anyhow::Result<(RunEnd, RunStats)> {
-    let kept = KeptAt::new(args.records.as_deref())?;
+    let keep: Box<dyn Keep> = match args.records.as_deref().zip(format) {
+        Some((path, format)) => keep_in(path, format)?,
+        None => Box::new(Nothing),
+    };
     let reserve = Reserve::new(DEFAULT_RESERVE);
-    reserve.begin(RunShape {
+    let shape = RunShape {
         run: 0,
         io_count: args.io_count,
         io_ignore: args.io_ignore,
         streams: pattern.stream_count() as u64,
         patterns: if matches!(pattern, Pattern::Mix { .. }) { 2 } else { 1 },
-        path: kept.parquet.clone(),
-    });
+        path: args.records.clone().unwrap_or_default(),
+    };
+    reserve.begin_keeping(shape, keep);
     let limits = RunLimits { time: args.time_limit, stop: &STOP };
     let end = opened.device.run(pattern.streams(args.io_count, seed)?, &reserve, limits);
     let end = end.inspect_err(|_| reserve.abandon())?;
@@ -173,59 +203,23 @@ fn measure(
         reserve.abandon();
         bail!("interrupted; nothing is kept");
     }
-    let Finished { stats, stalls, .. } = reserve.finish()?;
+    let Kept { stats, stalls, .. } = reserve.finish_keeping()?;
     if stalls > 0 {
         eprintln!("warning: {stalls} times the run waited for its records to be written");
     }
-    kept.deliver()?;
     Ok((end, stats))
 }
 
-/// Where the records go: Parquet is written while the run goes on, CSV made of
-/// it afterwards.
-struct KeptAt {
-    parquet: PathBuf,
-    csv: Option<PathBuf>,
-    temporary: bool,
-}
-
-impl KeptAt {
-    fn new(records: Option<&Path>) -> anyhow::Result<KeptAt> {
-        let beside = |path: &Path| path.with_extension(format!("{}.tmp", std::process::id()));
-        match records.map(|path| (path, path.extension().and_then(|e| e.to_str()))) {
-            Some((path, Some("parquet"))) => {
-                Ok(KeptAt { parquet: path.to_path_buf(), csv: None, temporary: false })
-            }
-            Some((path, Some("csv"))) => {
-                Ok(KeptAt { parquet: beside(path), csv: Some(path.to_path_buf()), temporary: true })
-            }
-            Some((path, _)) => {
-                Err(usage(format!("{}: type a name that ends in .csv or .parquet", path.display())))
-            }
-            None => {
-                let path = std::env::temp_dir().join(format!("uflip-{}.parquet", std::process::id()));
-                Ok(KeptAt { parquet: path, csv: None, temporary: true })
-            }
-        }
-    }
-
-    fn deliver(&self) -> anyhow::Result<()> {
-        if let Some(path) = &self.csv {
-            let out =
-                std::fs::File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-            export::record_files([self.parquet.clone()], Format::Csv, &mut std::io::BufWriter::new(out))?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for KeptAt {
-    fn drop(&mut self) {
-        if self.temporary {
-            // It may never have been made.
-            let _ = std::fs::remove_file(&self.parquet);
-        }
-    }
+/// What records are written as, by the name's ending; the path is looked at
+/// before anything is measured.
+fn records_format(path: &Path) -> anyhow::Result<Format> {
+    let format = match path.extension().and_then(|e| e.to_str()) {
+        Some("parquet") => Format::Parquet,
+        Some("csv") => Format::Csv,
+        _ => return Err(usage(format!("{}: type a name that ends in .csv or .parquet", path.display()))),
+    };
+    output::check(path).map_err(usage)?;
+    Ok(format)
 }
 
 fn as_text(facts: &Facts) -> String {

@@ -3,9 +3,10 @@
 
 use crate::args::extra::PredictArgs;
 use crate::command::{print, print_json};
-use crate::{interrupt, replay, target, usage};
+use crate::{input, interrupt, limits, replay, target, usage};
 use anyhow::Context;
 use serde::Serialize;
+use std::io::BufReader;
 use std::path::Path;
 use uflip_device::{Bytes, Mode, Nanos};
 use uflip_results::model::{self, LogicalBlock, Models, Prediction};
@@ -13,8 +14,10 @@ use uflip_results::trace::{self, Character, TraceIo};
 use uflip_results::{Store, read_records};
 use uflip_sim::SimDevice;
 
-/// A trace is read whole; beyond this a part of it should do.
-const MAX_TRACE: u64 = 4 << 30;
+/// IOs of a trace at most; a part of it should do.
+const MAX_IOS: u64 = 50_000_000;
+/// Memory for an IO of a trace with all that is made of it.
+const BYTES_PER_IO: u64 = 256;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -113,15 +116,16 @@ fn simulate(args: &PredictArgs, name: &str, trace: &[TraceIo]) -> anyhow::Result
 
 fn read(path: &Path, device: Option<&str>) -> anyhow::Result<Vec<TraceIo>> {
     if path.extension().is_some_and(|e| e == "parquet") {
+        input::open(path)?;
         return Ok(trace::of_records(&read_records(path)?));
     }
-    let size = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
-    if size > MAX_TRACE {
-        return Err(usage(format!("{} is {} long; cut it to 4G", path.display(), Bytes(size))));
-    }
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let text = String::from_utf8_lossy(&bytes);
-    trace::parse_device(&text, device).map_err(|e| usage(format!("{}: {e}", path.display())))
+    let file = input::open(path)?;
+    // What is made of an IO takes some three times what the IO itself does.
+    let room = limits::half_of_memory().map_or(MAX_IOS, |half| half.0 / BYTES_PER_IO);
+    let most = usize::try_from(room.min(MAX_IOS)).unwrap_or(usize::MAX);
+    let read = trace::read_device(&mut BufReader::new(file), device, most);
+    let read = read.with_context(|| format!("cannot read {}", path.display()))?;
+    read.map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
 fn as_text(facts: &Facts) -> String {

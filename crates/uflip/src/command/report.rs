@@ -2,9 +2,10 @@
 
 use crate::args::ReportArgs;
 use crate::reference::known_devices;
+use crate::usage;
 use std::path::{Path, PathBuf};
 use uflip_device::Bytes;
-use uflip_results::{Store, report};
+use uflip_results::{Store, output, report};
 
 /// Runs the command.
 ///
@@ -20,8 +21,19 @@ pub fn report(args: ReportArgs) -> anyhow::Result<()> {
 /// # Errors
 /// Where it holds no results or the file cannot be written.
 pub fn write_report(dir: &Path, output: Option<PathBuf>) -> anyhow::Result<()> {
-    let path = output.unwrap_or_else(|| dir.join("report.html"));
-    let made = report::write(&Store::open(dir)?, &known_devices(), &path)?;
+    let contents = Store::open(dir)?;
+    let (path, made) = match output {
+        Some(path) => {
+            output::check(&path).map_err(usage)?;
+            let made = report::write_to(&contents, &known_devices(), &path)?;
+            (path, made)
+        }
+        None => {
+            let path = dir.join("report.html");
+            let made = report::write(&contents, &known_devices(), &path)?;
+            (path, made)
+        }
+    };
     let size = Bytes(made.html.len() as u64);
     eprintln!("the report is in {} ({} KiB)", path.display(), size.0.div_ceil(1024));
     Ok(())

@@ -6,6 +6,8 @@ mod auto;
 mod enforce;
 mod plan_file;
 
+pub use plan_file::stored as stored_plan;
+
 use crate::args::{Cli, Command, MethodArg, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
 use crate::command::{fresh_seed, job, profile, report, show};
@@ -13,8 +15,8 @@ use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::live::Live;
 use crate::progress::Display;
-use crate::target::{self, Access, Opened, Place, claim_folder, target_name};
-use crate::usage;
+use crate::target::{self, Access, Opened, Place, claim_output, target_name};
+use crate::{limits, usage};
 use anyhow::{Context, bail};
 use clap::Parser;
 use enforce::Enforcer;
@@ -30,7 +32,7 @@ use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::{AutoOptions, Extent, first_plan};
 use uflip_measure::run::Sink;
 use uflip_measure::{Budget, Control, Plan, PlanOptions, Preset, Progress, ResetRequest, execute, make_plan};
-use uflip_results::{Durability, Manifest, Store};
+use uflip_results::{Claim, Durability, Manifest, Store};
 
 /// The part of the manifest that `--resume` goes by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -184,52 +186,52 @@ fn begin(args: &RunArgs) -> anyhow::Result<Session> {
     let place = target::locate(&name, args.plan.scratch_size)?;
     let Start { plan, auto, seed, quick } = start(args, &name, &place)?;
     let engine = args.engine.resolve(seed)?;
+    limits::room_for_plan(&plan, &engine, place.virtual_time)?;
     if writes(&plan) {
         place.may_be_written(&args.consent.erase_device)?;
     }
-    let dir = args.output.clone().unwrap_or_else(target::new_output);
-    let made_here = claim_folder(&dir)?;
-    let session = (|| {
-        let budget = args.budget.or(quick.then_some(QUICK_BUDGET));
-        // Making the file has a quarter of the time; a slow disk gets a smaller one.
-        let for_scratch = budget.map(|b| Duration::from(Nanos(b.0 / 4)));
-        let opened = open(&name, &plan, args, engine, for_scratch)?;
-        let geometry = opened.device.geometry();
-        let auto = auto.map(|planned| AutoOptions {
-            plan: planned,
-            geometry,
-            virtual_time: opened.device.is_virtual(),
-            budget,
-            pause_between: args.plan.pause_between,
-        });
-        // By the automatic method the plan grows as it is found. A scratch file
-        // may have become smaller than it was planned for.
-        let plan = match &auto {
-            Some(auto) => first_plan(auto),
-            None if args.plan_file.is_some() => plan,
-            None => make_plan(&plan_options(&args.plan, &name, &place, seed)?, geometry).map_err(usage)?,
-        };
-        let options = RunOptions {
-            target: name.clone(),
-            engine,
-            budget_ns: budget,
-            remove_scratch: args.target.is_none() && !args.keep_scratch,
-            auto,
-        };
-        let manifest = manifest(seed, &opened, &options)?;
-        let store = Store::create(&dir, &manifest, &serde_json::to_value(&plan)?)?;
-        anyhow::Ok(Session { dir: dir.clone(), store, plan, opened, options })
-    })();
-    if session.is_err() && made_here {
-        // Only where nothing came to stand in it.
-        let _ = std::fs::remove_dir(&dir);
-    }
-    session
+    let claim = claim_output(args.output.as_deref())?;
+    let dir = claim.dir().to_path_buf();
+    let budget = args.budget.or(quick.then_some(QUICK_BUDGET));
+    // Making the file has a quarter of the time; a slow disk gets a smaller one.
+    let for_scratch = budget.map(|b| Duration::from(Nanos(b.0 / 4)));
+    let opened = open(&name, &plan, args, engine, for_scratch)?;
+    let geometry = opened.device.geometry();
+    let auto = auto.map(|planned| AutoOptions {
+        plan: planned,
+        geometry,
+        virtual_time: opened.device.is_virtual(),
+        budget,
+        pause_between: args.plan.pause_between,
+    });
+    // By the automatic method the plan grows as it is found. A scratch file
+    // may have become smaller than it was planned for.
+    let plan = match &auto {
+        Some(auto) => first_plan(auto),
+        None if args.plan_file.is_some() => {
+            let file = args.plan_file.as_deref().unwrap_or(Path::new("plan.json"));
+            plan_file::fits(&plan, file.display(), geometry)?;
+            plan
+        }
+        None => make_plan(&plan_options(&args.plan, &name, &place, seed)?, geometry).map_err(usage)?,
+    };
+    let options = RunOptions {
+        target: name.clone(),
+        engine,
+        budget_ns: budget,
+        remove_scratch: args.target.is_none() && !args.keep_scratch,
+        auto,
+    };
+    let manifest = manifest(seed, &opened, &options)?;
+    let store = Store::create_in(claim, &manifest, &serde_json::to_value(&plan)?)?;
+    Ok(Session { dir, store, plan, opened, options })
 }
 
 /// The interrupted benchmark in `-o DIR`, its target and plan taken from there.
 fn resume(args: &RunArgs) -> anyhow::Result<Session> {
     let dir = args.output.clone().context("--resume needs -o DIR")?;
+    // Before anything is read that somebody else may be changing.
+    let claim = Claim::existing(&dir)?;
     let contents = Store::open(&dir)?;
     let options: RunOptions = serde_json::from_value(contents.manifest.options.clone())
         .with_context(|| format!("{} was not made by uflip run", dir.display()))?;
@@ -240,8 +242,8 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
             options.target
         )));
     }
-    let plan: Plan = serde_json::from_value(contents.plan).context("plan.json is damaged")?;
-    let store = Store::resume(&dir, args.plan.seed, None)?;
+    let plan = stored_plan(&contents)?;
+    let store = Store::resume_in(claim, args.plan.seed, None)?;
     store.notes().iter().for_each(|note| eprintln!("note: {note}"));
     let mut options = options;
     options.budget_ns = args.budget.or(options.budget_ns);

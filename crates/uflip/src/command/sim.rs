@@ -3,9 +3,9 @@
 
 use crate::args::{AttachArgs, DetachArgs, SimCommand, StatusArgs};
 use crate::command::{print, print_json};
-use crate::target::simulated;
+use crate::input;
+use crate::target::described;
 use crate::usage;
-use anyhow::Context;
 use serde_json::json;
 use std::path::Path;
 use uflip_device::Bytes;
@@ -47,12 +47,12 @@ fn list(json: bool) -> anyhow::Result<()> {
 }
 
 fn show(device: &str, json: bool) -> anyhow::Result<()> {
-    let description = simulated(device.strip_prefix("sim:").unwrap_or(device))?;
+    let description = described(device.strip_prefix("sim:").unwrap_or(device))?;
     if json { print_json(&description) } else { print(&uflip_sim::explain(&description)) }
 }
 
 fn check(file: &Path) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = input::text(file, input::DESCRIPTION, "a device's description")?;
     let description = uflip_sim::check(&text).map_err(|e| {
         let line = text.lines().nth(e.line - 1).unwrap_or_default().trim_end();
         anyhow::anyhow!("{}: {e}\n{:>6} | {line}", file.display(), e.line)

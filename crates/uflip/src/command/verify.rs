@@ -16,6 +16,7 @@ mod standard;
 
 use crate::args::VerifyArgs;
 use crate::command::{print, print_json};
+use crate::private::PrivateFolder;
 use crate::usage;
 use anyhow::Context;
 use experiments::{Experiment, How};
@@ -194,12 +195,8 @@ fn measure_all(
 }
 
 fn measure(experiment: Experiment, name: &str, how: How) -> anyhow::Result<Figures> {
-    let own = format!("uflip-verify-{}-{name}-{experiment:?}", std::process::id());
-    let folder = std::env::temp_dir().join(own);
-    let measured = experiments::measure(experiment, name, how, &folder);
-    // Best effort: it is a folder of this process in the temporary folder.
-    let _ = std::fs::remove_dir_all(&folder);
-    measured
+    let folder = PrivateFolder::new("uflip-verify")?;
+    experiments::measure(experiment, name, how, &folder.path().join("out"))
 }
 
 fn compare(tables: &BTreeMap<String, Table>, found: &BTreeMap<String, Figures>) -> Vec<Cell> {

@@ -1,11 +1,14 @@
-//! A plan that somebody edited: read, and checked before anything is made.
+//! Plans that come from outside: one that somebody edited, and the one in a
+//! results folder. Both are checked in one place ([`uflip_measure::plan::check`])
+//! before anything is made.
 
-use crate::usage;
-use anyhow::Context;
-use std::collections::HashSet;
+use crate::{input, usage};
+use anyhow::bail;
 use std::path::Path;
 use uflip_device::Geometry;
 use uflip_measure::Plan;
+use uflip_measure::plan::check::{check, check_kept};
+use uflip_results::StoreContents;
 
 /// The plan in `file` for a target of this geometry.
 ///
@@ -13,35 +16,42 @@ use uflip_measure::Plan;
 /// [`crate::Usage`] where it is no plan, or none for this target.
 pub(super) fn read(file: &Path, geometry: Geometry) -> anyhow::Result<Plan> {
     let name = file.display();
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read the plan {name}"))?;
-    let mut plan: Plan = serde_json::from_str(&text)
+    let text = input::text(file, input::PLAN, "a plan")?;
+    let plan: Plan = serde_json::from_str(&text)
         .map_err(|e| usage(format!("{name} is no plan: {e}; type uflip plan --json to see one")))?;
-    let known = uflip_measure::plan::FORMAT;
-    if plan.format != known {
-        return Err(usage(format!(
-            "{name} is a plan of format {}; this uflip reads format {known}",
-            plan.format
-        )));
+    fits(&plan, &name, geometry)?;
+    if plan.runs().next().is_none() {
+        return Err(usage(format!("{name} has no runs; type uflip plan --json to see a plan")));
     }
-    let mut ids = HashSet::new();
-    for run in plan.runs() {
-        let wrong = |what: String| Err(usage(format!("{name}: run {}: {what}", run.id)));
-        if !ids.insert(run.id) {
-            return wrong("another run has the same id; number them apart".to_string());
-        }
-        if run.io_count <= run.io_ignore {
-            return wrong(format!(
-                "io_count {} leaves nothing after io_ignore {}",
-                run.io_count, run.io_ignore
-            ));
-        }
-        if let Err(error) = run.pattern.check(geometry) {
-            return wrong(error.to_string());
-        }
-    }
-    if ids.is_empty() {
-        return Err(usage(format!("{name} has no runs")));
-    }
-    plan.geometry = geometry;
     Ok(plan)
+}
+
+/// Whether the plan called `name` is one for this target.
+///
+/// # Errors
+/// [`crate::Usage`] with the first step that is not.
+pub(super) fn fits(plan: &Plan, name: impl std::fmt::Display, geometry: Geometry) -> anyhow::Result<()> {
+    check(plan, geometry).map_err(|fault| usage(format!("{name}: {fault}")))
+}
+
+/// The plan of a results folder, with which the runs there were made.
+///
+/// # Errors
+/// Where it is none (any more).
+pub fn stored(contents: &StoreContents) -> anyhow::Result<Plan> {
+    let path = contents.dir.join("plan.json");
+    let name = path.display();
+    if contents.manifest.tool != "uflip" {
+        bail!("{} was made by {:?} and not by uflip", contents.dir.display(), contents.manifest.tool);
+    }
+    let plan: Plan = match serde_json::from_value(contents.plan.clone()) {
+        Ok(plan) => plan,
+        Err(e) => bail!("{name} is no plan: {e}; put it back as it was"),
+    };
+    let kept = contents.runs.iter().map(|row| &row.spec);
+    let checked = check(&plan, plan.geometry).and_then(|()| check_kept(&plan, kept));
+    match checked {
+        Ok(()) => Ok(plan),
+        Err(fault) => bail!("{name}: {fault}"),
+    }
 }

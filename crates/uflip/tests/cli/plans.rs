@@ -1,0 +1,117 @@
+//! Plans that somebody edited: in a results folder, and in a file.
+
+use crate::support::{expect, finished_runs};
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn read(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// A benchmark on a scratch file of 16M, cut to its first three runs.
+fn half_done(dir: &Path) -> Value {
+    let args = ["run", "scratch", "-o", "out", "--only", "order", "--baselines", "SW", "--method", "fixed"];
+    expect(dir, 0, &[&args[..], &["--seed", "1", "--scratch-size", "16M", "--budget", "60s"]].concat());
+    let rows = std::fs::read_to_string(dir.join("out/runs.ndjson")).unwrap();
+    let half: String = rows.split_inclusive('\n').take(3).collect();
+    std::fs::write(dir.join("out/runs.ndjson"), half).unwrap();
+    read(&dir.join("out/plan.json"))
+}
+
+type Change = fn(&mut Value);
+
+/// The last run of the plan.
+fn last(plan: &mut Value) -> &mut Value {
+    let steps = plan["steps"].as_array_mut().unwrap();
+    steps.iter_mut().rfind(|step| step["step"] == "run").unwrap()
+}
+
+const CHANGES: [(&str, Change); 12] = [
+    ("past the target's end", |plan| {
+        last(plan)["pattern"] = json!("SW(io_size=1M, target_offset=512M, target_size=512M)");
+    }),
+    ("has the same run number", |plan| last(plan)["id"] = json!(0)),
+    ("io_count is 0", |plan| last(plan)["io_count"] = json!(0)),
+    ("leaves nothing after io_ignore", |plan| last(plan)["io_ignore"] = json!(1_000_000)),
+    ("plan of format 7", |plan| plan["format"] = json!(7)),
+    ("it is for a target of", |plan| plan["geometry"]["capacity"] = json!(1u64 << 30)),
+    ("no multiple of the target's sector", |plan| {
+        last(plan)["pattern"] = json!("SW(io_size=1000B, target_size=1M)");
+    }),
+    ("longer than 52 days", |plan| last(plan)["time_limit"] = json!(u64::MAX)),
+    ("number runs from 0", |plan| last(plan)["id"] = json!(4_000_000_000u64)),
+    ("type a number from 1 to 4096", |plan| {
+        last(plan)["pattern"] = json!("5000 x SW(io_size=512B, target_size=8M)");
+    }),
+    ("target_size is open", |plan| last(plan)["pattern"] = json!("SW(io_size=32K)")),
+    ("missing field `seed`", |plan| {
+        last(plan).as_object_mut().unwrap().remove("seed");
+    }),
+];
+
+#[test]
+fn a_stored_plan_is_checked_again_before_it_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let plan = half_done(dir);
+    let size = || dir.join("scratch").metadata().unwrap().len();
+    assert_eq!(size(), 16 << 20);
+    let resume = ["run", "-o", "out", "--resume"];
+    for (word, change) in CHANGES {
+        let mut edited = plan.clone();
+        change(&mut edited);
+        std::fs::write(dir.join("out/plan.json"), edited.to_string()).unwrap();
+        let (_, err) = expect(dir, 1, &resume);
+        // Another geometry is known as soon as the target is looked at.
+        let other = word.starts_with("it is for") && err.contains("when the benchmark began");
+        assert!(err.contains(word) && err.contains("out/plan.json") || other, "{word}: {err}");
+        assert_eq!((size(), finished_runs(&dir.join("out")).len()), (16 << 20, 3), "{word}");
+    }
+    // A run that is kept was another one.
+    let mut edited = plan.clone();
+    edited["steps"][0]["io_count"] = json!(99_999);
+    std::fs::write(dir.join("out/plan.json"), edited.to_string()).unwrap();
+    let (_, err) = expect(dir, 1, &resume);
+    assert!(err.contains("step 1 (run 0): it was measured with io_count"), "{err}");
+    std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
+    expect(dir, 0, &resume);
+    assert_eq!(size(), 16 << 20);
+}
+
+#[test]
+fn a_plan_from_a_file_is_checked_in_the_same_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let options = ["--only", "order", "--baselines", "SW", "--preset", "quick", "--seed", "1", "--json"];
+    let (text, _) = expect(dir, 0, &[&["plan", "null:16M"][..], &options].concat());
+    let plan: Value = serde_json::from_str(&text).unwrap();
+    let run = ["run", "null:16M", "--plan", "p.json", "-o", "out"];
+    for (word, change) in CHANGES {
+        let mut edited = plan.clone();
+        change(&mut edited);
+        std::fs::write(dir.join("p.json"), edited.to_string()).unwrap();
+        let (_, err) = expect(dir, 2, &run);
+        assert!(err.contains(word) && err.contains("p.json"), "{word}: {err}");
+        assert!(!dir.join("out").exists(), "{word}");
+    }
+    for broken in ["", "{", "[]", "null", "{\"format\": 1}", "\u{0}\u{1}"] {
+        std::fs::write(dir.join("p.json"), broken).unwrap();
+        let (_, err) = expect(dir, 2, &run);
+        assert!(err.contains("p.json is no plan"), "{err}");
+    }
+    std::fs::write(dir.join("p.json"), &text).unwrap();
+    expect(dir, 0, &run);
+}
+
+#[test]
+fn the_plan_of_a_job_is_checked_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    std::fs::write(dir.join("a.job"), "a rr,rw bs=4K,64K count=50\n").unwrap();
+    expect(dir, 0, &["job", "null:8M", "a.job", "-o", "out", "--seed", "1"]);
+    let mut plan = read(&dir.join("out/plan.json"));
+    last(&mut plan)["io_count"] = json!(0);
+    std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
+    let (_, err) = expect(dir, 1, &["job", "null:8M", "-o", "out", "--resume"]);
+    assert!(err.contains("io_count is 0") && err.contains("plan.json"), "{err}");
+}
