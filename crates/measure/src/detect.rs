@@ -16,6 +16,7 @@ pub mod enough;
 pub mod interval;
 pub mod knee;
 pub mod lingering;
+pub mod long;
 pub mod period;
 pub mod proof;
 pub mod spread;

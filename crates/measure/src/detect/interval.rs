@@ -17,6 +17,7 @@
 //! Units: nanoseconds, IOs. Limits: what never happened while measuring is in
 //! no interval; a mean of a tail index at or below 2 has no valid one at all.
 
+use super::long::Condensed;
 use super::series::{autocorrelation, mean, mean_ns, normal, student_t};
 use serde::{Deserialize, Serialize};
 use uflip_device::rng::Rng;
@@ -113,17 +114,44 @@ pub fn batch_means(response_ns: &[u64], period_ios: Option<f64>, level: f64) -> 
     let end = |batch: usize| (batch as f64 * size).round() as usize;
     let batches = (1..).take_while(|batch| end(*batch) <= response_ns.len()).count();
     let means: Vec<f64> = (0..batches).map(|b| mean_ns(&response_ns[end(b)..end(b + 1)])).collect();
-    let (low, high) = around(&means, level);
-    let centre = mean(&means);
-    Some(MeanInterval {
+    Some(of_batches(&means, end(batches) as u64, level))
+}
+
+/// [`batch_means`] of a series that is too long to be kept: the autocorrelation
+/// time is that of its first IOs, and a batch ends at the last block within it.
+pub(crate) fn batch_means_of_long(
+    series: &Condensed,
+    period_ios: Option<f64>,
+    level: f64,
+) -> Option<MeanInterval> {
+    assert!(level > 0.0 && level < 1.0, "a level of confidence lies between 0 and 1");
+    let (n, block) = (series.ios() as f64, series.block_ios() as f64);
+    let (shortest, step) = unit(series.window(), period_ios, TIMES);
+    let batches = ((n / shortest) as usize).min(BATCHES);
+    if batches < MIN_BATCHES {
+        return None;
+    }
+    let size = (n / batches as f64 / step).floor().max(1.0) * step;
+    let end = |batch: usize| (batch as f64 * size / block).floor() as usize;
+    let blocks = series.blocks();
+    let batches = (1..).take_while(|batch| end(*batch) <= blocks.len()).count();
+    let means: Vec<f64> = (0..batches).map(|b| mean(&blocks[end(b)..end(b + 1)])).collect();
+    Some(of_batches(&means, end(batches) as u64 * series.block_ios(), level))
+}
+
+/// The interval from the batches' means, which are of `n` IOs.
+fn of_batches(means: &[f64], n: u64, level: f64) -> MeanInterval {
+    let (low, high) = around(means, level);
+    let centre = mean(means);
+    MeanInterval {
         mean_ns: centre,
         low_ns: (centre + low).max(0.0),
         high_ns: centre + high,
         level,
-        n: end(batches) as u64,
-        batches: batches as u64,
+        n,
+        batches: means.len() as u64,
         method: Method::BatchMeans,
-    })
+    }
 }
 
 /// Ends of the interval around the mean of `means`, relative to it.

@@ -15,6 +15,7 @@
 //! Units: IOs. Limits: needs four periods; periods under 5 IOs are found
 //! where they are whole numbers; drift is removed as a straight line only.
 
+use super::long::Condensed;
 use super::series::{autocorrelation, log_scores, mean, normal_tail, slope};
 use serde::{Deserialize, Serialize};
 
@@ -57,17 +58,40 @@ struct Hill {
 /// None where it does not oscillate or holds fewer than four oscillations.
 pub fn period(response_ns: &[u64]) -> Option<Period> {
     let scores = straightened(&log_scores(response_ns, 0.999));
-    let hills = all_hills(&scores);
+    let first = fundamental(&all_hills(&scores))?;
+    Some(described(&first, refined(&scores, first.ios), scores.len()))
+}
+
+/// The period of a running phase that is too long to be kept: a short one from
+/// its first IOs, a longer one from its blocks, by the same rule.
+pub(crate) fn period_of_long(series: &Condensed) -> Option<Period> {
+    let near = straightened(&log_scores(series.window(), 0.999));
+    let far = straightened(&log_scores(&series.blocks_ns(), 0.999));
+    let (size, seen_before) = (series.block_ios() as f64, (near.len() / MIN_PERIODS) as f64);
+    let in_ios = all_hills(&far).into_iter().map(|h| Hill { ios: h.ios * size, ..h });
+    let mut hills = all_hills(&near);
+    hills.extend(in_ios.filter(|h| h.ios > seen_before));
+    let first = fundamental(&hills)?;
+    let ios = if first.ios > seen_before {
+        refined(&far, first.ios / size) * size
+    } else {
+        refined(&near, first.ios)
+    };
+    Some(described(&first, ios, near.len()))
+}
+
+/// The first hill that is nearly as prominent as the most prominent.
+fn fundamental(hills: &[Hill]) -> Option<Hill> {
     let most = hills.iter().map(|h| h.prominence).max_by(f64::total_cmp)?;
-    let first =
-        hills.iter().filter(|h| h.prominence >= NEARLY * most).min_by(|a, b| a.ios.total_cmp(&b.ios))?;
-    let tries = (scores.len() / MIN_PERIODS).max(1) as f64;
-    Some(Period {
-        ios: refined(&scores, first.ios),
-        prominence: first.prominence,
-        z: first.z,
-        confidence: (1.0 - tries * normal_tail(first.z)).clamp(0.0, 1.0),
-    })
+    let nearly = hills.iter().filter(|h| h.prominence >= NEARLY * most);
+    nearly.min_by(|a, b| a.ios.total_cmp(&b.ios)).copied()
+}
+
+/// The hill as a period of `ios`, found among `n` values.
+fn described(hill: &Hill, ios: f64, n: usize) -> Period {
+    let tries = (n / MIN_PERIODS).max(1) as f64;
+    let confidence = (1.0 - tries * normal_tail(hill.z)).clamp(0.0, 1.0);
+    Period { ios, prominence: hill.prominence, z: hill.z, confidence }
 }
 
 /// The scores without their straight line.

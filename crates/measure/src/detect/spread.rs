@@ -12,8 +12,9 @@
 //! Units: nanoseconds. Limits: a disturbance in the middle of a repeat counts
 //! as noise.
 
-use super::interval::batch_means;
+use super::interval::{MeanInterval, batch_means};
 use super::lingering::lingering;
+use super::long::{Phase, WINDOW_IOS};
 use super::series::mean_ns;
 use serde::{Deserialize, Serialize};
 
@@ -60,10 +61,52 @@ pub fn spread(repeats: &[&[u64]], period_ios: Option<f64>, limit: f64) -> Option
     }
     let cause = (spread > limit).then(|| {
         interference(repeats, spread)
-            .or_else(|| drifting(repeats, &means_ns, period_ios))
+            .or_else(|| {
+                let mean_of = |repeat: &[u64]| batch_means(repeat, period_ios, 0.95);
+                drifting(&means_ns, || mean_of(repeats.first()?), || mean_of(repeats.last()?))
+            })
             .unwrap_or(Cause::Noise)
     });
     Some(Spread { spread, means_ns, cause })
+}
+
+/// [`spread`] of repeats of which some are too long to be kept. Interference is
+/// looked for in the repeats with the largest and the smallest mean only, within
+/// the IOs that are kept one by one.
+pub(crate) fn spread_of_long(repeats: &[Phase], period_ios: Option<f64>, limit: f64) -> Option<Spread> {
+    assert!(limit >= 0.0, "a limit is not negative");
+    let means_ns: Vec<f64> = repeats.iter().map(Phase::mean_ns).collect();
+    let spread = spread_of(&means_ns)?;
+    if repeats.iter().any(Phase::is_empty) {
+        return None;
+    }
+    let cause = (spread > limit).then(|| {
+        interference_in_extremes(repeats, &means_ns, spread)
+            .or_else(|| {
+                let mean_of = |repeat: &Phase| repeat.batch_means(period_ios, 0.95);
+                drifting(&means_ns, || mean_of(repeats.first()?), || mean_of(repeats.last()?))
+            })
+            .unwrap_or(Cause::Noise)
+    });
+    Some(Spread { spread, means_ns, cause })
+}
+
+/// As [`interference`], of the repeats with the largest and the smallest mean.
+fn interference_in_extremes(repeats: &[Phase], means_ns: &[f64], spread: f64) -> Option<Cause> {
+    let of_all = |a: &usize, b: &usize| means_ns[*a].total_cmp(&means_ns[*b]);
+    let (smallest, largest) =
+        ((0..repeats.len()).min_by(of_all)?, (0..repeats.len()).max_by(of_all)?);
+    let share = (WINDOW_IOS / repeats.len()).max(1);
+    [smallest.min(largest), smallest.max(largest)].into_iter().find_map(|repeat| {
+        let others = repeats.iter().enumerate().filter(|(i, _)| *i != repeat);
+        let others: Vec<u64> =
+            others.flat_map(|(_, r)| r.first().iter().take(share).copied()).take(WINDOW_IOS).collect();
+        let own = repeats[repeat].first();
+        let found = lingering(&others, own, &vec![0; own.len()]).filter(|l| l.over)?;
+        let left: Vec<f64> = repeats.iter().map(|r| r.mean_after(found.affected_ios)).collect();
+        let explained = left.iter().all(|m| *m > 0.0) && spread_of(&left)? <= spread / 2.0;
+        explained.then_some(Cause::Interference { repeat, ios: found.affected_ios })
+    })
 }
 
 /// Largest minus smallest over the mean.
@@ -95,15 +138,19 @@ fn interference(repeats: &[&[u64]], spread: f64) -> Option<Cause> {
     })
 }
 
-/// A drift over three or more repeats.
-fn drifting(repeats: &[&[u64]], means_ns: &[f64], period_ios: Option<f64>) -> Option<Cause> {
+/// A drift over three or more repeats; `first` and `last` give the intervals of
+/// the first and the last one's mean.
+fn drifting(
+    means_ns: &[f64],
+    first: impl FnOnce() -> Option<MeanInterval>,
+    last: impl FnOnce() -> Option<MeanInterval>,
+) -> Option<Cause> {
     let rising = means_ns.windows(2).all(|w| w[1] > w[0]);
     let falling = means_ns.windows(2).all(|w| w[1] < w[0]);
     if means_ns.len() < 3 || !(rising || falling) {
         return None;
     }
-    let first = batch_means(repeats.first()?, period_ios, 0.95)?;
-    let last = batch_means(repeats.last()?, period_ios, 0.95)?;
+    let (first, last) = (first()?, last()?);
     let apart = first.high_ns < last.low_ns || last.high_ns < first.low_ns;
     apart.then_some(Cause::Drift { rising })
 }

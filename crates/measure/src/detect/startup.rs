@@ -15,6 +15,7 @@
 //! a cheap stretch that the running phase happens to begin with is counted in.
 
 use super::cusum::{self, Phase};
+use super::long::Condensed;
 use super::period;
 use super::series::{log_scores, mean, mean_ns, quantile, variance};
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,35 @@ pub struct StartUp {
 /// The start-up phase of `response_ns`, in the order of submission; None where
 /// there is none or the series is too short to tell.
 pub fn start_up(response_ns: &[u64]) -> Option<StartUp> {
+    best(response_ns).map(|(_, phase)| describe(response_ns, &phase)).filter(agrees)
+}
+
+/// The start-up phase of a series that is too long to be kept: a short one among
+/// its first IOs, a longer one among its blocks, whichever explains more.
+pub(crate) fn start_up_of_long(series: &Condensed) -> Option<StartUp> {
+    let near = best(series.window());
+    let blocks = series.blocks_ns();
+    let size = series.block_ios() as usize;
+    let seen_before = series.window().len() / MIN_SERIES;
+    let far = best(&blocks).filter(|(_, phase)| phase.ios * size > seen_before).map(|(gain, phase)| {
+        // Blocks vary less than IOs: the share is that of the IOs' variance.
+        let explained = phase.ios as f64 * phase.shift * phase.shift;
+        let variance = (explained / gain).max(series.log_variance()).max(f64::MIN_POSITIVE);
+        (explained * size as f64 / variance, Phase { ios: phase.ios * size, ..phase })
+    });
+    let most = |a: &(f64, Phase), b: &(f64, Phase)| a.0.total_cmp(&b.0);
+    let (_, phase) = near.into_iter().chain(far).max_by(most)?;
+    let means = series.split_means(phase.ios as u64);
+    Some(described(&phase, means)).filter(agrees)
+}
+
+/// Extremes can make logarithms and means differ in opposite directions.
+fn agrees(found: &StartUp) -> bool {
+    (found.kind == Kind::Cheap) == (found.before_mean_ns < found.after_mean_ns)
+}
+
+/// The first phase that explains most of the variance, and how much, times IOs.
+fn best(response_ns: &[u64]) -> Option<(f64, Phase)> {
     let longest = response_ns.len() / MIN_SERIES;
     let logs = log_scores(response_ns, CUT);
     let period_ios = period::period(&response_ns[longest..]).map(|p| p.ios);
@@ -93,9 +123,7 @@ pub fn start_up(response_ns: &[u64]) -> Option<StartUp> {
             horizon = if horizon == longest { 0 } else { (horizon * 2).min(longest) };
         }
     }
-    // Extremes can make logarithms and means differ in opposite directions.
-    let agree = |s: &StartUp| (s.kind == Kind::Cheap) == (s.before_mean_ns < s.after_mean_ns);
-    best.map(|(_, phase)| describe(response_ns, &phase)).filter(agree)
+    best
 }
 
 /// 1 for IOs that stand out from the running phase as expensive, 0 for others:
@@ -156,11 +184,16 @@ fn candidate(series: &Scored, horizon: usize, sign: f64) -> Option<(f64, Phase)>
 
 /// The phase in the caller's units.
 fn describe(response_ns: &[u64], phase: &Phase) -> StartUp {
+    described(phase, (mean_ns(&response_ns[..phase.ios]), mean_ns(&response_ns[phase.ios..])))
+}
+
+/// The phase with the mean of its IOs and of those after it.
+fn described(phase: &Phase, (before_mean_ns, after_mean_ns): (f64, f64)) -> StartUp {
     StartUp {
         ios: phase.ios as u64,
         kind: if phase.shift > 0.0 { Kind::Cheap } else { Kind::Expensive },
-        before_mean_ns: mean_ns(&response_ns[..phase.ios]),
-        after_mean_ns: mean_ns(&response_ns[phase.ios..]),
+        before_mean_ns,
+        after_mean_ns,
         margin: phase.margin,
         p_value: phase.p_value,
         confidence: (1.0 - phase.p_value) * (1.0 - 1.0 / (phase.margin * phase.margin)),
