@@ -87,7 +87,7 @@ pub fn suite(args: RunArgs) -> anyhow::Result<()> {
     let (only, seed) = (plan.only, plan.seed);
     perform(&JobArgs { suite, only, logical_block, output, seed, resume, json, ..args })?;
     if own_scratch {
-        uflip_device::scratch::remove(Path::new(target::SCRATCH))?;
+        target::remove_scratch(Path::new(target::SCRATCH));
     }
     Ok(())
 }
@@ -263,6 +263,7 @@ fn begin(args: &JobArgs) -> anyhow::Result<Session> {
     let name = target_name(Some(&args.target))?;
     let place = target::locate(&name, args.scratch_size)?;
     let planned = job::expand(&job, &name, place.geometry, seed).map_err(usage)?;
+    target::refuse_mixed_trims(&place, planned.plan.runs().map(|run| &run.pattern))?;
     if planned.writes() {
         place.may_be_written(&args.consent.erase_device)?;
     }

@@ -45,10 +45,12 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
         write_csv(&pattern, args.io_count, seed, &mut csv)?;
         return print(&String::from_utf8_lossy(&csv));
     }
+    target::refuse_mixed_trims(&place, [&pattern])?;
 
     interrupt::listen()?;
     let access = if pattern.writes() { Access::Write(&args.consent.erase_device) } else { Access::Read };
     let mut opened = target::open(&args.target, access, options, args.scratch_size, None)?;
+    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let pattern = fit(&typed, opened.device.geometry())?;
     if pattern.writes() {
         let bytes = written_bytes(&pattern, args.io_count);

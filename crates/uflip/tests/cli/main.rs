@@ -12,6 +12,7 @@ mod kill;
 mod live;
 mod models;
 mod profile;
+mod scratch_files;
 mod streaming;
 mod suite;
 mod support;
