@@ -12,6 +12,7 @@ pub mod engine;
 pub mod identity;
 pub mod incident;
 pub mod io;
+mod layout;
 pub mod null;
 pub mod process;
 pub mod real;

@@ -6,6 +6,7 @@ use crate::clock::{Epoch, wait_until};
 use crate::device::{Blocks, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
 use crate::engine::{Discard, Engine, EngineOptions};
 use crate::io::{Io, Mode};
+use crate::layout::Watch;
 use crate::stamp::Key;
 use crate::sync::{Shared, Target, Worker, stream_loop};
 use crate::units::{Bytes, Nanos};
@@ -29,6 +30,9 @@ pub struct RealDevice {
     epoch: Epoch,
     workers: Vec<Worker<FileTarget>>,
     rings: Vec<RingWorker>,
+    /// How a file lies on its disk; `None` for block devices and where the
+    /// file system does not tell.
+    watch: Option<Watch>,
 }
 
 /// Every stream starts with a buffer of this size; larger IOs grow it.
@@ -56,9 +60,31 @@ impl RealDevice {
             epoch: Epoch::start(),
             workers: Vec::new(),
             rings: Vec::new(),
+            watch: None,
         };
         device.grow_workers(1)?;
+        let first = &device.workers[0].target;
+        device.watch = if first.is_block_device { None } else { Watch::new(&first.file, geometry.capacity) };
         Ok(device)
+    }
+
+    /// True where it is a file that has holes now and had none when it was
+    /// opened: what follows would be answered without the disk.
+    pub fn has_new_holes(&mut self) -> bool {
+        self.watch.as_mut().is_some_and(Watch::before)
+    }
+
+    /// True where the run that ended trimmed; forgets it.
+    fn trimmed(&mut self) -> bool {
+        let of_workers = self.workers.iter_mut().map(|worker| &mut worker.target.trimmed);
+        let of_rings = self.rings.iter_mut().map(|ring| &mut ring.trimmed);
+        of_workers.chain(of_rings).fold(false, |any, trimmed| std::mem::take(trimmed) || any)
+    }
+
+    /// Whether the file lies otherwise than before the run; see `crate::layout`.
+    fn layout_changed(&mut self) -> bool {
+        let trimmed = self.trimmed();
+        self.watch.as_ref().is_some_and(|watch| watch.changed(trimmed))
     }
 
     /// Makes sure that `streams` streams have their descriptor and buffers.
@@ -108,7 +134,10 @@ impl Device for RealDevice {
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
         let shared = Shared::new(recorder, limits);
-        match self.options.engine {
+        self.watch.as_mut().map(Watch::before);
+        // Of a run that failed.
+        self.trimmed();
+        let mut end = match self.options.engine {
             Engine::Sync => {
                 self.grow_workers(streams.len())?;
                 shared.run_all(streams, &mut self.workers, stream_loop)
@@ -117,7 +146,9 @@ impl Device for RealDevice {
                 self.grow_rings(streams.len(), queue_depth, poll)?;
                 shared.run_all(streams, &mut self.rings, ring_loop)
             }
-        }
+        }?;
+        end.incidents.layout_changed = self.layout_changed();
+        Ok(end)
     }
 
     fn idle(&mut self, pause: Nanos, stop: &Stop) {
@@ -177,6 +208,8 @@ pub(crate) struct FileTarget {
     file: File,
     is_block_device: bool,
     discard: Discard,
+    /// A trim was among the IOs since this was last looked at.
+    trimmed: bool,
 }
 
 impl FileTarget {
@@ -186,7 +219,8 @@ impl FileTarget {
             path: name.to_string().into(),
             source,
         })?;
-        Ok(FileTarget { name, file, is_block_device: meta.file_type().is_block_device(), discard })
+        let is_block_device = meta.file_type().is_block_device();
+        Ok(FileTarget { name, file, is_block_device, discard, trimmed: false })
     }
 
     /// A discard on a block device, a punched hole in a file.
@@ -230,7 +264,10 @@ impl Target for FileTarget {
             Mode::Read => self.file.read_at(buffer, io.offset.0),
             Mode::Write => self.file.write_at(buffer, io.offset.0),
             Mode::Flush => self.file.sync_data().map(|()| buffer.len()),
-            Mode::Trim => return self.trim(io.offset.0, u64::from(io.size)),
+            Mode::Trim => {
+                self.trimmed = true;
+                return self.trim(io.offset.0, u64::from(io.size));
+            }
         };
         match moved {
             Ok(n) if n == buffer.len() => Ok(()),

@@ -33,7 +33,8 @@ use contents::Looked;
 
 use crate::identity::sysfs::Node;
 use crate::identity::{self, DevNumber, DeviceFacts, SysPaths, ioctl, sysfs};
-use crate::scratch;
+use crate::scratch::{self, NotOurs};
+use crate::stamp::Key;
 use crate::units::Bytes;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -192,6 +193,8 @@ pub struct Examination {
     looked: Option<Looked>,
     /// Serial, where it names exactly this device.
     naming_serial: Option<String>,
+    /// What everything written to it is stamped with.
+    key: Key,
     snapshot: Snapshot,
     paths: SysPaths,
 }
@@ -363,6 +366,7 @@ fn look_block(
         notes,
         looked,
         naming_serial,
+        key: Key::DEVICE,
         snapshot,
         paths,
     })
@@ -516,22 +520,24 @@ fn look_file(
 ) -> Result<Examination, SafetyError> {
     not_pseudo(typed, &path, paths)?;
     let mut obstacles = file_in_use(&path, paths).map_err(path_error("cannot learn who uses", &path))?;
-    let kind = if meta.size() == 0 {
-        TargetKind::EmptyFile
-    } else {
-        match foreign(&path, meta) {
-            None => TargetKind::Scratch,
-            Some(why) => {
-                let statement =
-                    format!("holds data that uflip did not make ({why}); name a new file instead");
-                obstacles.push(Obstacle::absolute(Concern::ForeignFile, statement));
-                TargetKind::ForeignFile
-            }
+    let ours = if meta.size() == 0 { Ok(None) } else { ours(&path, meta).map(Some) };
+    let kind = match &ours {
+        Ok(None) => TargetKind::EmptyFile,
+        Ok(Some(_)) => TargetKind::Scratch,
+        Err(why) => {
+            obstacles.push(Obstacle::absolute(Concern::ForeignFile, why.to_string()));
+            TargetKind::ForeignFile
         }
     };
     let inode = Some((meta.dev(), meta.ino()));
     let snapshot = Snapshot { number: None, inode, size: meta.size(), sequence: None, serial: None };
-    Ok(file_examination(typed, path, kind, obstacles, snapshot, paths))
+    let mut seen = file_examination(typed, path, kind, obstacles, snapshot, paths);
+    if let Ok(Some(key)) = ours {
+        seen.key = key;
+        // Its header is none of what is measured.
+        seen.facts.size_bytes = seen.facts.size_bytes.map(|size| Bytes(size.0 - scratch::HEADER.0));
+    }
+    Ok(seen)
 }
 
 fn file_examination(
@@ -552,22 +558,39 @@ fn file_examination(
         notes: Vec::new(),
         looked: None,
         naming_serial: None,
+        key: Key::DEVICE,
         snapshot,
         paths: paths.clone(),
     }
 }
 
-/// Why a file's contents are not ours; `None` where they are. A file of ours
-/// that somebody made a file system in is theirs.
-fn foreign(path: &Path, meta: &Metadata) -> Option<String> {
-    if let Err(why) = scratch::sidecar::is_ours(path, meta) {
-        return Some(why);
+/// The key of the finished scratch file at `path`, which must be the file of
+/// `meta`; why it is none. One that somebody made a file system in is theirs.
+fn ours(path: &Path, meta: &Metadata) -> Result<Key, NotOurs> {
+    let foreign = |why: String| NotOurs::Foreign(why);
+    let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(|error| foreign(format!("it cannot be read: {error}")))?;
+    let inode = |meta: &Metadata| (meta.dev(), meta.ino(), meta.size());
+    if !file.metadata().is_ok_and(|now| inode(&now) == inode(meta)) {
+        return Err(foreign("it changes while it is looked at".to_string()));
     }
-    let ends = File::open(path).and_then(|file| magic::Ends::read(&file, meta.size()));
-    match ends {
-        Ok(ends) => magic::signatures(&ends).first().map(|s| format!("it holds {}", s.what)),
-        Err(error) => Some(format!("it cannot be read: {error}")),
+    let found = scratch::recognise(path, &file)?;
+    if !found.complete {
+        return Err(foreign("it was made by uflip and never finished".to_string()));
     }
+    let ends = magic::Ends::read(&file, meta.size());
+    let ends = ends.map_err(|error| foreign(format!("it cannot be read: {error}")))?;
+    match magic::signatures(&ends).first() {
+        Some(signature) => Err(foreign(format!("it holds {}", signature.what))),
+        None => Ok(found.key),
+    }
+}
+
+/// Who uses the file at `path` as a disk or as swap, as a phrase.
+pub(crate) fn used_by(path: &Path) -> io::Result<Option<String>> {
+    let found = file_in_use(&path.canonicalize()?, &SysPaths::default())?;
+    Ok(found.into_iter().next().map(|obstacle| obstacle.statement))
 }
 
 fn file_in_use(path: &Path, paths: &SysPaths) -> io::Result<Vec<Obstacle>> {

@@ -2,44 +2,59 @@
 //!
 //! A scratch file is preallocated and then written from end to end with
 //! incompressible content, so that no extent is a hole or unwritten, which
-//! would be answered without the device. A sidecar marks it as ours (see
-//! `sidecar`), and its extents tell how far it is from a contiguous range of
-//! the disk (see `extents`).
+//! would be answered without the device. A sidecar beside it (`sidecar`), a
+//! header inside it behind what is measured (`header`) and stamps in everything
+//! written to it mark it as ours (`ours`, `contents`); only what is ours is
+//! written, filled again or removed. Its extents tell how far it is from a
+//! contiguous range of the disk (`extents`). `docs/scratch.md` has it all.
 //!
 //! Source: `fallocate(2)`, `statvfs(3)`; content as in paper 000/001, section
 //! 4.1, where a device is filled before it is measured.
 
+mod contents;
 mod extents;
+mod fill;
+mod header;
+mod ours;
 pub(crate) mod sidecar;
 
-pub use extents::{Extent, ExtentError, Fragmentation, extents, fragmentation, fragments};
+pub use extents::{Extent, ExtentError, Fragmentation, extents, fragmentation, fragments, holes_warning};
+pub(crate) use extents::{extents_unsynced, missing};
+pub use fill::{fill_holes, fill_holes_behind};
+pub(crate) use ours::{NotOurs, recognise};
 
 use crate::device::Stop;
-use crate::rng::{Rng, derive_seed};
 use crate::units::Bytes;
-use sidecar::Sidecar;
-use std::fs::{File, OpenOptions};
+use fill::{Filler, fill};
+use header::Header;
+use sidecar::{Found, Sidecar};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The smallest scratch file a time budget leaves, in bytes.
 pub const SMALLEST: Bytes = Bytes(16 << 20);
-/// What is written at a time, and what a shortened file is a multiple of.
+/// What a shortened file is a multiple of.
 const CHUNK: usize = 1 << 20;
-/// What sizes must be a multiple of: the largest sector in use.
-const UNIT: u64 = 4096;
+/// What sizes must be a multiple of: the largest sector in use, and the header.
+const UNIT: u64 = header::LENGTH;
+
+/// How much longer a scratch file is than what is measured on it: its header.
+pub const HEADER: Bytes = Bytes(header::LENGTH);
 
 /// A scratch file, complete on the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scratch {
     /// Where it is.
     pub path: PathBuf,
-    /// Its size in bytes.
+    /// What is measured, in bytes; the file is [`HEADER`] longer.
     pub size: Bytes,
+    /// What was not on the disk any more and was written again.
+    pub refilled: Option<Bytes>,
     /// The size asked for, where the time budget cut it short.
     pub shortened_from: Option<Bytes>,
     /// How it lies on the disk; `None` where the file system does not tell.
@@ -80,6 +95,20 @@ pub enum ScratchError {
         path: PathBuf,
         /// What it is, and what to do.
         why: String,
+    },
+    /// It is not ours, or used by somebody. Nothing was done to it.
+    #[error("{path} stays as it is: it {why}", path = path.display())]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// What it is, and what to do.
+        why: String,
+    },
+    /// Asked to stop while holes were filled.
+    #[error("stopped while filling the holes of {path}; the rest is filled the next time", path = path.display())]
+    StoppedFilling {
+        /// The file.
+        path: PathBuf,
     },
     /// The file has parts that are not on the disk.
     #[error("{path}: {source}", path = path.display())]
@@ -145,13 +174,13 @@ pub fn prepare(
 /// Whether a scratch file of ours is at `path` whose making was cut off, by
 /// `kill -9` or with the power: [`prepare`] makes it anew.
 pub fn is_unfinished(path: &Path) -> bool {
-    let Ok(meta) = path.symlink_metadata() else { return false };
-    meta.is_file() && sidecar::read(path).is_some_and(|found| found.names(&meta) && !found.complete)
+    let recognised = open_to_look(path).ok().and_then(|file| recognise(path, &file).ok());
+    recognised.is_some_and(|found| !found.complete)
 }
 
 /// The scratch file that is at `path`, where it is complete, ours and of
-/// exactly `size`; `None` where nothing is there, an empty file, or one of
-/// ours that does not fit.
+/// exactly `size`, its holes filled; `None` where nothing is there, an empty
+/// file, or one of ours that does not fit.
 ///
 /// # Errors
 /// [`ScratchError::Exists`] for a file that is not ours.
@@ -161,24 +190,29 @@ pub fn reuse(path: &Path, size: Bytes) -> Result<Option<Scratch>, ScratchError> 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(path_error("cannot look at", path)(error)),
     };
-    if meta.is_file() && meta.size() == 0 {
+    if !meta.is_file() {
+        return Err(exists(path, "it is no regular file; name a new file"));
+    }
+    if meta.size() == 0 {
         return Ok(None);
     }
-    let ours = sidecar::read(path).filter(|found| found.names(&meta));
-    let Some(found) = ours.filter(|_| meta.is_file()) else {
-        return Err(exists(path));
-    };
-    if !found.complete || found.size != meta.size() || found.size != size.0 {
+    let file = open_to_look(path).map_err(path_error("cannot open", path))?;
+    let found = recognise(path, &file).map_err(|why| exists(path, format!("it {why}")))?;
+    if !found.complete || found.size != size.0 {
         return Ok(None);
     }
-    let file = File::open(path).map_err(path_error("cannot open", path))?;
-    let fragmentation = layout(&file, path, size)?;
-    Ok(Some(Scratch { path: path.to_path_buf(), size, shortened_from: None, fragmentation }))
+    let refilled = fill_holes(path, &Stop::new())?;
+    let fragmentation = layout(&file, path, Bytes(meta.size()))?;
+    Ok(Some(Scratch { path: path.to_path_buf(), size, refilled, shortened_from: None, fragmentation }))
 }
 
-fn exists(path: &Path) -> ScratchError {
-    let why = "uflip did not make it, so it stays as it is; name a new file".to_string();
-    ScratchError::Exists { path: path.to_path_buf(), why }
+/// Never waits for a pipe, never follows a link.
+fn open_to_look(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
+}
+
+fn exists(path: &Path, why: impl Into<String>) -> ScratchError {
+    ScratchError::Exists { path: path.to_path_buf(), why: why.into() }
 }
 
 /// Makes a scratch file of `size` (a multiple of 4K, at least 4K) at `path`,
@@ -200,39 +234,98 @@ pub fn create(
         let instead = Bytes(size.0.div_ceil(UNIT).max(1) * UNIT).exact();
         return Err(ScratchError::Size { size, instead });
     }
-    check_room(path, size)?;
+    let length = |size: Bytes| Bytes(size.0.saturating_add(UNIT));
+    check_room(path, length(size))?;
     let guard = Partial::start(path)?;
     let meta = guard.file.metadata().map_err(path_error("cannot look at", path))?;
-    let mut sidecar = Sidecar::of(&meta, size.0);
+    let mut sidecar = Sidecar::of(&meta, size.0).map_err(path_error("cannot mark", path))?;
     sidecar::write(path, &sidecar).map_err(path_error("cannot write the sidecar of", path))?;
-    preallocate(&guard.file, size).map_err(path_error("cannot reserve room for", path))?;
-    let seed = derive_seed(sidecar.created, meta.ino());
-    let written = fill(path, size, budget, seed, progress, stop)?;
-    guard.file.set_len(written.0).map_err(path_error("cannot cut", path))?;
-    guard.file.sync_all().map_err(path_error("cannot make durable", path))?;
-    let fragmentation = layout(&guard.file, path, written)?;
+    mark(&guard.file, &sidecar, 0).map_err(path_error("cannot mark", path))?;
+    preallocate(&guard.file, length(size)).map_err(path_error("cannot reserve room for", path))?;
+    let mut filler = Filler::of(&guard.file, sidecar.key).map_err(path_error("cannot open", path))?;
+    let written = fill(path, &mut filler, size, budget, progress, stop)?;
     sidecar.size = written.0;
+    finish(&guard.file, &mut filler, &sidecar).map_err(path_error("cannot finish", path))?;
+    let fragmentation = layout(&guard.file, path, length(written))?;
+    if !matches!(sidecar::read(path), Found::Ours(found) if found.key == sidecar.key) {
+        return Err(exists(&sidecar::path_of(path), "somebody changed it; name another file"));
+    }
     sidecar.complete = true;
     sidecar::write(path, &sidecar).map_err(path_error("cannot write the sidecar of", path))?;
     guard.keep();
     let shortened_from = (written != size).then_some(size);
-    Ok(Scratch { path: path.to_path_buf(), size: written, shortened_from, fragmentation })
+    Ok(Scratch { path: path.to_path_buf(), size: written, refilled: None, shortened_from, fragmentation })
 }
 
-/// Removes a scratch file of ours and its sidecar.
+/// Writes the header at `at`, durably.
+fn mark(file: &File, sidecar: &Sidecar, at: u64) -> io::Result<()> {
+    let header = Header { key: sidecar.key, size: sidecar.size, created: sidecar.created };
+    file.write_all_at(&header.encode(), at)?;
+    file.sync_all()
+}
+
+/// Moves the header behind what was filled: the new one first, so that one is
+/// there at every moment.
+fn finish(file: &File, filler: &mut Filler, sidecar: &Sidecar) -> io::Result<()> {
+    mark(file, sidecar, sidecar.size)?;
+    file.set_len(sidecar.size + UNIT)?;
+    filler.write(0, UNIT)?;
+    file.sync_all()
+}
+
+/// Removes a scratch file of ours, finished or not, and its sidecar.
 ///
 /// # Errors
-/// [`ScratchError::Exists`] where it is not ours or in use by another uflip;
-/// then nothing is removed.
+/// [`ScratchError::Exists`] where another uflip uses it, [`ScratchError::Kept`]
+/// where it is not ours or in use otherwise; then nothing is removed.
 pub fn remove(path: &Path) -> Result<(), ScratchError> {
-    let meta = path.symlink_metadata().map_err(path_error("cannot look at", path))?;
-    if !meta.is_file() || !sidecar::read(path).is_some_and(|found| found.names(&meta)) {
-        return Err(exists(path));
+    remove_behind(path, &open_to_look(path).map_err(path_error("cannot open", path))?)
+}
+
+/// What state of a scratch file is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ours {
+    Finished,
+    Any,
+}
+
+/// The sidecar of the file at `path`, open as `file`, where it is ours and
+/// nobody else uses it.
+fn ours_and_free(path: &Path, file: &File, which: Ours) -> Result<Sidecar, ScratchError> {
+    let kept = |why: String| ScratchError::Kept { path: path.to_path_buf(), why };
+    let found = recognise(path, file).map_err(|why| kept(why.to_string()))?;
+    if which == Ours::Finished && !found.complete {
+        return Err(kept("was made by uflip and never finished; name it again to make it anew".to_string()));
     }
-    lock(&File::open(path).map_err(path_error("cannot open", path))?, path)?;
-    std::fs::remove_file(path).map_err(path_error("cannot remove", path))?;
+    match crate::safety::used_by(path).map_err(path_error("cannot learn who uses", path))? {
+        Some(who) => Err(kept(format!("is {who}; end that or name another file"))),
+        None => Ok(found),
+    }
+}
+
+/// Removes the file at `path` where it is the one behind `file`, ours and free.
+/// Between the last look and the removal lies one system call.
+fn remove_behind(path: &Path, file: &File) -> Result<(), ScratchError> {
+    lock(file, path)?;
+    let found = ours_and_free(path, file, Ours::Any)?;
+    unlink(path, file)?;
     let sidecar = sidecar::path_of(path);
-    std::fs::remove_file(&sidecar).map_err(path_error("cannot remove", &sidecar))
+    if matches!(sidecar::read(path), Found::Ours(now) if now.key == found.key) {
+        std::fs::remove_file(&sidecar).map_err(path_error("cannot remove", &sidecar))?;
+    }
+    Ok(())
+}
+
+/// Removes `path`, which must still lead to the file behind `file`.
+fn unlink(path: &Path, file: &File) -> Result<(), ScratchError> {
+    let which = |meta: &Metadata| (meta.dev(), meta.ino());
+    let open = file.metadata().map_err(path_error("cannot look at", path))?;
+    let there = path.symlink_metadata().map_err(path_error("cannot look at", path))?;
+    if which(&open) != which(&there) {
+        let why = "is another file by now".to_string();
+        return Err(ScratchError::Kept { path: path.to_path_buf(), why });
+    }
+    std::fs::remove_file(path).map_err(path_error("cannot remove", path))
 }
 
 /// Keeps other uflips away while `file` is open, and notices one that measures
@@ -255,14 +348,16 @@ struct Partial {
 impl Partial {
     fn start(path: &Path) -> Result<Partial, ScratchError> {
         let sidecar = sidecar::path_of(path);
-        if sidecar.symlink_metadata().is_ok() && sidecar::read(path).is_none() {
-            let why =
-                "it is where the sidecar would be and is none of uflip's; name another file".to_string();
-            return Err(ScratchError::Exists { path: sidecar, why });
+        if sidecar.symlink_metadata().is_ok() && sidecar::read(path) == Found::Nothing {
+            let why = "it is where the sidecar would be and is none of uflip's; name another file";
+            return Err(exists(&sidecar, why));
         }
-        let empty = path.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.size() == 0);
-        if empty {
-            std::fs::remove_file(path).map_err(path_error("cannot replace the empty file", path))?;
+        if path.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.size() == 0) {
+            let empty = open_to_look(path).map_err(path_error("cannot open", path))?;
+            lock(&empty, path)?;
+            if empty.metadata().is_ok_and(|meta| meta.is_file() && meta.size() == 0) {
+                unlink(path, &empty)?;
+            }
         }
         let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         match made {
@@ -271,7 +366,9 @@ impl Partial {
                 lock(&partial.file, path)?;
                 Ok(partial)
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(exists(path, "uflip did not make it, so it stays as it is; name a new file"))
+            }
             Err(error) => Err(path_error("cannot make", path)(error)),
         }
     }
@@ -283,10 +380,13 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        if !self.kept {
-            // Nobody is left to tell; a file that stays is refused as incomplete.
-            let _ = std::fs::remove_file(&self.path);
-            let _ = std::fs::remove_file(sidecar::path_of(&self.path));
+        if self.kept {
+            return;
+        }
+        // Nobody is left to tell; what stays is known as unfinished.
+        let removed = remove_behind(&self.path, &self.file);
+        if removed.is_err() && self.file.metadata().is_ok_and(|meta| meta.size() == 0) {
+            let _ = unlink(&self.path, &self.file);
         }
     }
 }
@@ -341,54 +441,6 @@ fn preallocate(file: &File, size: Bytes) -> io::Result<()> {
         Some(libc::EOPNOTSUPP | libc::ENOSYS) => Ok(()),
         _ => Err(error),
     }
-}
-
-/// A descriptor that passes the page cache by, where the file system has it.
-fn open_direct(path: &Path) -> io::Result<File> {
-    let open = |flags| OpenOptions::new().write(true).custom_flags(flags | libc::O_NOFOLLOW).open(path);
-    open(libc::O_DIRECT).or_else(|_| open(0))
-}
-
-/// Writes random content from end to end; gives how far it came.
-fn fill(
-    path: &Path,
-    size: Bytes,
-    budget: Option<Duration>,
-    seed: u64,
-    progress: &mut dyn FnMut(Bytes, Bytes),
-    stop: &Stop,
-) -> Result<Bytes, ScratchError> {
-    let mut file = open_direct(path).map_err(path_error("cannot open", path))?;
-    let mut rng = Rng::new(seed);
-    let mut memory = vec![0u8; CHUNK + UNIT as usize];
-    let skip = memory.as_ptr().align_offset(UNIT as usize);
-    let buffer = &mut memory[skip..skip + CHUNK];
-    let begin = Instant::now();
-    let mut done = 0u64;
-    while done < size.0 {
-        if stop.after_this_run() {
-            return Err(ScratchError::Stopped { path: path.to_path_buf() });
-        }
-        let over = budget.is_some_and(|budget| begin.elapsed() >= budget);
-        if over && done >= SMALLEST.0 {
-            break;
-        }
-        let length = (size.0 - done).min(CHUNK as u64) as usize;
-        rng.fill(&mut buffer[..length]);
-        let written = match file.write_all_at(&buffer[..length], done) {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                // Takes O_DIRECT when opened, and then not when written.
-                file = OpenOptions::new().write(true).open(path).map_err(path_error("cannot open", path))?;
-                file.write_all_at(&buffer[..length], done)
-            }
-            other => other,
-        };
-        written.map_err(path_error("cannot write", path))?;
-        done += length as u64;
-        progress(Bytes(done), size);
-    }
-    file.sync_all().map_err(path_error("cannot make durable", path))?;
-    Ok(Bytes(done))
 }
 
 /// The verdict on how the file lies on the disk.

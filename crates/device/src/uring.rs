@@ -35,6 +35,8 @@ pub(crate) struct RingWorker {
     fresh: Vec<usize>,
     registered: bool,
     is_block_device: bool,
+    /// A trim was among the IOs since this was last looked at.
+    pub(crate) trimmed: bool,
 }
 
 /// One IO in flight.
@@ -90,6 +92,7 @@ impl RingWorker {
             fresh: Vec::with_capacity(capacity),
             registered: false,
             is_block_device,
+            trimmed: false,
         };
         worker.register();
         if poll {
@@ -244,9 +247,12 @@ pub(crate) fn ring_loop(
                 wait_until(&epoch, end.last + io.wait, shared.limits.stop);
             }
             let io = stream.next().expect("peeked");
-            if io.mode == Mode::Trim && worker.is_block_device {
-                failure = Some(no_discard(&worker.name));
-                break;
+            if io.mode == Mode::Trim {
+                if worker.is_block_device {
+                    failure = Some(no_discard(&worker.name));
+                    break;
+                }
+                worker.trimmed = true;
             }
             worker.prepare(io);
         }

@@ -5,12 +5,15 @@
 //! or a file. A path at which nothing is becomes a
 //! scratch file.
 
+mod solid;
+
 use crate::describe::{self, round_time};
 use crate::input;
 use crate::interrupt::STOP;
 use crate::{limits, usage};
 use anyhow::Context;
 use serde_json::{Value, json};
+use solid::Solid;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::ops::Range;
@@ -238,24 +241,30 @@ pub fn open(
             warnings: Vec::new(),
         });
     }
-    let mut warnings = Vec::new();
     if place.to_be_made {
-        let made = make_scratch(Path::new(name), scratch_size, budget)?;
-        warnings.extend(made.fragmentation.and_then(|f| f.warning));
+        make_scratch(Path::new(name), scratch_size, budget)?;
         place = locate(name, scratch_size)?;
     }
     let examination = place.examination.as_ref().context("a path was examined")?;
-    warnings.extend(examination.notes().iter().cloned());
-    let mut key = Key::DEVICE;
-    let opener = match access {
-        Access::Read => reader(examination.path().to_path_buf(), options),
-        Access::Write(consents) => {
-            let permit = safety::permit(examination, consents)?;
-            key = permit.key();
-            writer(permit, options)?
-        }
+    let path = examination.path();
+    let is_file = examination.kind() != TargetKind::Block;
+    let mut warnings = examination.notes().to_vec();
+    let permit = match access {
+        Access::Read => None,
+        Access::Write(consents) => Some(safety::permit(examination, consents)?),
     };
-    let device = Box::new(RealDevice::new(name, place.geometry, options, key, opener)?);
+    if is_file {
+        let found = solid::made_whole(examination, &STOP);
+        warnings.extend(found.with_context(|| format!("cannot learn how {name} lies on its disk"))?);
+    }
+    let key = permit.as_ref().map_or(Key::DEVICE, WritePermit::key);
+    let (opener, claim) = match permit {
+        None => (reader(path.to_path_buf(), options), None),
+        Some(permit) => writer(permit, options).map(|(opener, claim)| (opener, Some(claim)))?,
+    };
+    let device = RealDevice::new(name, place.geometry, options, key, opener)?;
+    let device: Box<dyn Device> =
+        if is_file { Box::new(Solid::new(device, path, claim)) } else { Box::new(device) };
     Ok(Opened { name: name.to_string(), device, facts: place.facts, summary: place.summary, warnings })
 }
 
@@ -269,11 +278,13 @@ fn reader(path: PathBuf, options: EngineOptions) -> Opener {
     Box::new(move || safety::open_for_reading(&path, options.buffering.open_flags()).map_err(other))
 }
 
-/// The first descriptor is the claim and stays open as long as the device.
-fn writer(permit: WritePermit, options: EngineOptions) -> anyhow::Result<Opener> {
+/// The first descriptor is the claim and stays open as long as the device; the
+/// one given back shares it.
+fn writer(permit: WritePermit, options: EngineOptions) -> anyhow::Result<(Opener, File)> {
     let flags = options.buffering.open_flags();
     let claim: File = permit.open(flags)?;
-    Ok(Box::new(move || permit.reopen(&claim, flags).map_err(other)))
+    let shared = claim.try_clone()?;
+    Ok((Box::new(move || permit.reopen(&claim, flags).map_err(other)), shared))
 }
 
 /// Makes (or takes again) a scratch file, with a word about it.
@@ -299,6 +310,37 @@ fn make_scratch(path: &Path, size: Bytes, budget: Option<Duration>) -> anyhow::R
         eprintln!("the disk is slow: the scratch file is {} instead of {wanted}", made.size);
     }
     Ok(made)
+}
+
+/// Removes the scratch file that a finished benchmark made; where it is not ours
+/// any more, or somebody uses it, it stays, with a word.
+pub fn remove_scratch(path: &Path) {
+    if let Err(error) = scratch::remove(path) {
+        eprintln!("warning: the scratch file is not removed: {error}");
+    }
+}
+
+/// Sees that no run on a file trims beside other IOs.
+///
+/// # Errors
+/// The pattern that does.
+pub fn refuse_mixed_trims<'a>(
+    place: &Place,
+    patterns: impl IntoIterator<Item = &'a Pattern>,
+) -> anyhow::Result<()> {
+    let is_file = place.examination.as_ref().is_some_and(|e| e.kind() != TargetKind::Block);
+    let mixed = |pattern: &&Pattern| {
+        let basics = pattern.basics();
+        let trims = basics.iter().filter(|basic| basic.mode == Mode::Trim).count();
+        trims > 0 && trims < basics.len()
+    };
+    match patterns.into_iter().find(mixed).filter(|_| is_file) {
+        None => Ok(()),
+        Some(pattern) => Err(usage(format!(
+            "{pattern}: trims make holes in a file, which the other IOs of the run would meet; \
+             name a block device, or trim in a run of its own"
+        ))),
+    }
 }
 
 /// The sentence that announces what is written, where, and what it costs.

@@ -53,6 +53,7 @@ pub struct WritePermit {
     found: Vec<&'static str>,
     /// What may be lost, as typed.
     consented: Vec<&'static str>,
+    key: Key,
     paths: SysPaths,
 }
 
@@ -89,6 +90,7 @@ pub fn permit(examination: &Examination, consents: &[String]) -> Result<WritePer
         // Unknown contents are no thing that could be somebody else's doing.
         found: tags.into_iter().filter(|tag| *tag != contents::TAG).collect(),
         consented,
+        key: examination.key,
         paths: examination.paths.clone(),
     })
 }
@@ -144,14 +146,16 @@ impl WritePermit {
         self.snapshot.inode
     }
 
-    /// What everything written to it is stamped with.
+    /// What everything written to it is stamped with: a scratch file's own key.
     pub fn key(&self) -> Key {
-        Key::DEVICE
+        self.key
     }
 
-    /// Its size when examined, in bytes.
+    /// What may be written, in bytes: its size when examined, of a scratch file
+    /// without the header at its end.
     pub fn size(&self) -> Bytes {
-        Bytes(self.snapshot.size)
+        let header = if self.kind == TargetKind::Scratch { crate::scratch::HEADER.0 } else { 0 };
+        Bytes(self.snapshot.size - header)
     }
 
     /// Opens the target for reading and writing and looks again, on the
@@ -271,10 +275,11 @@ impl WritePermit {
                 meta.size()
             )));
         }
-        if self.kind == TargetKind::Scratch
-            && let Some(why) = super::foreign(&self.path, &meta)
-        {
-            return Err(self.changed(why));
+        if self.kind == TargetKind::Scratch {
+            let key = super::ours(&self.path, &meta).map_err(|why| self.changed(format!("it {why}")))?;
+            if key != self.key {
+                return Err(self.changed("it was made anew"));
+            }
         }
         let in_use = super::file_in_use(&self.path, &self.paths)
             .map_err(path_error("cannot learn who uses", &self.path))?;

@@ -7,6 +7,7 @@ use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 
 /// Extents asked for at a time.
@@ -104,10 +105,22 @@ pub enum ExtentError {
 /// # Errors
 /// The system's error.
 pub fn extents(file: &File) -> io::Result<Option<Vec<Extent>>> {
+    all(file, FLAG_SYNC)
+}
+
+/// The same as it is known now: what waits in memory is not written first.
+///
+/// # Errors
+/// The system's error.
+pub(crate) fn extents_unsynced(file: &File) -> io::Result<Option<Vec<Extent>>> {
+    all(file, 0)
+}
+
+fn all(file: &File, flags: u32) -> io::Result<Option<Vec<Extent>>> {
     let mut found: Vec<Extent> = Vec::new();
     let mut start = 0u64;
     loop {
-        let (batch, last) = match batch(file, start) {
+        let (batch, last) = match batch(file, start, flags) {
             Ok(batch) => batch,
             Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY)) => {
                 return Ok(None);
@@ -124,18 +137,11 @@ pub fn extents(file: &File) -> io::Result<Option<Vec<Extent>>> {
 }
 
 /// The extents from byte `start`, as many as fit, and whether they are the last.
-fn batch(file: &File, start: u64) -> io::Result<(Vec<Extent>, bool)> {
+fn batch(file: &File, start: u64, flags: u32) -> io::Result<(Vec<Extent>, bool)> {
     let empty =
         RawExtent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
     let length = u64::MAX - start;
-    let header = Header {
-        start,
-        length,
-        flags: FLAG_SYNC,
-        mapped_extents: 0,
-        extent_count: BATCH as u32,
-        reserved: 0,
-    };
+    let header = Header { start, length, flags, mapped_extents: 0, extent_count: BATCH as u32, reserved: 0 };
     let mut map = Map { header, extents: [empty; BATCH] };
     // SAFETY: `map` is laid out as struct fiemap with room for the number of
     // extents its header states, and lives through the call.
@@ -158,6 +164,43 @@ fn convert(raw: &RawExtent) -> Extent {
         shared: is(EXTENT_SHARED),
         encoded: is(EXTENT_ENCODED),
     }
+}
+
+/// The parts of the first `size` bytes that are not on the disk: nothing is
+/// allocated there, or it was never written.
+pub(crate) fn missing(extents: &[Extent], size: Bytes) -> Vec<Range<u64>> {
+    let mut parts: Vec<Range<u64>> = Vec::new();
+    let mut next = 0u64;
+    let mut add = |from: u64, to: u64| {
+        let to = to.min(size.0);
+        match parts.last_mut() {
+            _ if from >= to => {}
+            Some(last) if last.end == from => last.end = to,
+            _ => parts.push(from..to),
+        }
+    };
+    for extent in extents {
+        let end = extent.logical.0.saturating_add(extent.length.0);
+        add(next, extent.logical.0);
+        if extent.unwritten {
+            add(extent.logical.0, end);
+        }
+        next = next.max(end);
+    }
+    add(next, size.0);
+    parts
+}
+
+/// What is wrong with measuring a file of `size` that has such parts, as a
+/// sentence; `None` where it has none.
+pub fn holes_warning(extents: &[Extent], size: Bytes) -> Option<String> {
+    let holes = missing(extents, size);
+    let first = holes.first()?.start;
+    let all = Bytes(holes.iter().map(|hole| hole.end - hole.start).sum());
+    Some(format!(
+        "{all} of its {size} are not on the disk (holes, or never written; the first at byte {first}): reads of \
+         them are answered without the device"
+    ))
 }
 
 /// The number of physically contiguous parts: extents that follow one another

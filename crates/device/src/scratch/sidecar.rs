@@ -1,12 +1,18 @@
-//! The sidecar that marks a scratch file as ours: `PATH.uflip`.
+//! The sidecar that says that a file is a scratch file of ours: `PATH.uflip`.
 //!
-//! One JSON object: `format` (`uflip-scratch-1`), `st_dev` and `st_ino` of the
-//! file, `born_ns` (its birth in ns since 1970, 0 where the file system keeps
-//! none), `size` in bytes, `created` in seconds since 1970, `complete`. A copy
-//! of both files has another inode, and a file that took over the inode of a
-//! removed one has another birth: neither is ours. Written here, as six flat
-//! fields need no JSON crate below every other one.
+//! One JSON object: `format` (`uflip-scratch-2`), `key` (of the stamps, 16
+//! hexadecimal digits after `0x`), `st_dev` and `st_ino` of the file, `born_ns`
+//! (its birth in ns since 1970, 0 where the file system keeps none), `size` of
+//! what is measured in bytes, `created` in seconds since 1970, `complete`. A
+//! copy of both files has another inode, and a file that took over the inode of
+//! a removed one has another birth, and never our header. Written here, as
+//! eight flat fields need no JSON crate below every other one.
+//!
+//! Format 1 had no key, and nothing stood in the file: such files are not known
+//! as ours any more.
 
+use crate::rng::splitmix64;
+use crate::stamp::Key;
 use std::ffi::OsString;
 use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -14,16 +20,19 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const FORMAT: &str = "uflip-scratch-1";
+const FORMAT: &str = "uflip-scratch-2";
+const OLD_FORMAT: &str = "uflip-scratch-1";
 
 /// What the sidecar says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sidecar {
+    /// What everything in the file is stamped with.
+    pub key: Key,
     pub st_dev: u64,
     pub st_ino: u64,
     /// 0 where not known.
     pub born_ns: u64,
-    /// In bytes.
+    /// Of what is measured, in bytes.
     pub size: u64,
     /// In seconds since 1970.
     pub created: u64,
@@ -31,23 +40,50 @@ pub(crate) struct Sidecar {
     pub complete: bool,
 }
 
+/// What is at the sidecar's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing that can be read as one of ours.
+    Nothing,
+    /// One of the former format.
+    Old,
+    /// One of this format.
+    Ours(Sidecar),
+}
+
 fn born_ns(meta: &Metadata) -> u64 {
     let since = meta.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
     since.and_then(|d| u64::try_from(d.as_nanos()).ok()).unwrap_or(0)
 }
 
+/// Eight random bytes of the system.
+pub(crate) fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
 impl Sidecar {
     /// For a file just made, to be filled to `size` bytes.
-    pub(crate) fn of(meta: &Metadata, size: u64) -> Sidecar {
+    ///
+    /// # Errors
+    /// Where the system has no random bytes.
+    pub(crate) fn of(meta: &Metadata, size: u64) -> io::Result<Sidecar> {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        Sidecar {
+        let mut key = random()?;
+        // Never the key of devices, whatever the system gives.
+        while Key(key) == Key::DEVICE {
+            key = splitmix64(&mut key);
+        }
+        Ok(Sidecar {
+            key: Key(key),
             st_dev: meta.dev(),
             st_ino: meta.ino(),
             born_ns: born_ns(meta),
             size,
             created,
             complete: false,
-        }
+        })
     }
 
     /// True where it was written for exactly this file.
@@ -57,31 +93,35 @@ impl Sidecar {
 
     fn to_json(self) -> String {
         format!(
-            "{{\"format\":\"{FORMAT}\",\"st_dev\":{},\"st_ino\":{},\"born_ns\":{},\"size\":{},\"created\":{},\"complete\":{}}}\n",
-            self.st_dev, self.st_ino, self.born_ns, self.size, self.created, self.complete
+            "{{\"format\":\"{FORMAT}\",\"key\":\"{:#018x}\",\"st_dev\":{},\"st_ino\":{},\"born_ns\":{},\"size\":{},\"created\":{},\"complete\":{}}}\n",
+            self.key.0, self.st_dev, self.st_ino, self.born_ns, self.size, self.created, self.complete
         )
     }
 
     /// Reads what [`Sidecar::to_json`] wrote, blanks and order aside.
     fn from_json(text: &str) -> Option<Sidecar> {
-        let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
-        let value = |key: &str| {
-            inner.split(',').find_map(|field| {
-                let (name, value) = field.split_once(':')?;
-                (name.trim() == format!("\"{key}\"")).then(|| value.trim())
-            })
-        };
-        let number = |key: &str| value(key)?.parse::<u64>().ok();
-        (value("format")? == format!("\"{FORMAT}\"")).then_some(())?;
+        let number = |key: &str| value(text, key)?.parse::<u64>().ok();
+        (value(text, "format")? == format!("\"{FORMAT}\"")).then_some(())?;
+        let key = value(text, "key")?.strip_prefix("\"0x")?.strip_suffix('"').filter(|k| k.len() == 16)?;
         Some(Sidecar {
+            key: Key(u64::from_str_radix(key, 16).ok()?),
             st_dev: number("st_dev")?,
             st_ino: number("st_ino")?,
             born_ns: number("born_ns")?,
             size: number("size")?,
             created: number("created")?,
-            complete: value("complete")?.parse().ok()?,
+            complete: value(text, "complete")?.parse().ok()?,
         })
     }
+}
+
+/// The value of field `key` in one flat JSON object, as it is written.
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    inner.split(',').find_map(|field| {
+        let (name, value) = field.split_once(':')?;
+        (name.trim().strip_prefix('"')?.strip_suffix('"')? == key).then(|| value.trim())
+    })
 }
 
 /// Where the sidecar of `path` is.
@@ -91,64 +131,65 @@ pub(crate) fn path_of(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The sidecar of `path`; `None` where there is none or it is not one of ours.
-pub(crate) fn read(path: &Path) -> Option<Sidecar> {
+/// What is at the place of `path`'s sidecar.
+pub(crate) fn read(path: &Path) -> Found {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path_of(path)).ok()?;
+    let Ok(file) = OpenOptions::new().read(true).custom_flags(flags).open(path_of(path)) else {
+        return Found::Nothing;
+    };
     let mut text = String::new();
-    file.take(4096).read_to_string(&mut text).ok()?;
-    Sidecar::from_json(&text)
+    match file.take(4096).read_to_string(&mut text) {
+        Ok(_) => understand(&text),
+        Err(_) => Found::Nothing,
+    }
 }
 
-/// Writes it durably: beside, then in place.
+fn understand(text: &str) -> Found {
+    match Sidecar::from_json(text) {
+        Some(sidecar) => Found::Ours(sidecar),
+        None if value(text, "format") == Some(&format!("\"{OLD_FORMAT}\"")) => Found::Old,
+        None => Found::Nothing,
+    }
+}
+
+/// Writes it durably: beside, under a name that nobody else has, then in place.
 pub(crate) fn write(path: &Path, sidecar: &Sidecar) -> io::Result<()> {
     let target = path_of(path);
     let mut beside = target.clone().into_os_string();
-    beside.push(".new");
+    beside.push(format!(".{:016x}", random()?));
     let beside = PathBuf::from(beside);
-    // One of a run that was killed may be left; no link is followed.
-    match std::fs::remove_file(&beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    file.write_all(sidecar.to_json().as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&beside, &target)
-}
-
-/// Whether the file at `path` is a complete scratch file of ours; if not, why.
-pub(crate) fn is_ours(path: &Path, meta: &Metadata) -> Result<(), String> {
-    let Some(found) = read(path) else {
-        return Err(format!("there is no {}", path_of(path).display()));
-    };
-    if !found.names(meta) {
-        return Err(format!(
-            "{} belongs to another file, of which this may be a copy",
-            path_of(path).display()
-        ));
+    let written = file
+        .write_all(sidecar.to_json().as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| std::fs::rename(&beside, &target));
+    if written.is_err() {
+        // Nobody is left to tell.
+        let _ = std::fs::remove_file(&beside);
     }
-    if !found.complete {
-        return Err("it was made by uflip and never finished".to_string());
-    }
-    if found.size != meta.size() {
-        return Err(format!("it was made with {} bytes and has {} now", found.size, meta.size()));
-    }
-    Ok(())
+    written
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ONE: Sidecar =
-        Sidecar { st_dev: 1, st_ino: u64::MAX, born_ns: 3, size: 4, created: 5, complete: true };
+    const ONE: Sidecar = Sidecar {
+        key: Key(0xab),
+        st_dev: 1,
+        st_ino: u64::MAX,
+        born_ns: 3,
+        size: 4,
+        created: 5,
+        complete: true,
+    };
 
     #[test]
     fn what_is_written_is_read() {
-        assert_eq!(Sidecar::from_json(&ONE.to_json()), Some(ONE));
+        assert!(ONE.to_json().contains("\"key\":\"0x00000000000000ab\""), "{}", ONE.to_json());
+        assert_eq!(understand(&ONE.to_json()), Found::Ours(ONE));
         let spaced = ONE.to_json().replace(':', " : ").replace(',', ",\n  ");
-        assert_eq!(Sidecar::from_json(&spaced), Some(ONE));
+        assert_eq!(understand(&spaced), Found::Ours(ONE));
     }
 
     #[test]
@@ -159,10 +200,21 @@ mod tests {
             "{}",
             "null",
             &json[..json.len() - 4],
-            &json.replace("scratch-1", "scratch-2"),
+            &json.replace("scratch-2", "scratch-3"),
             &json.replace("18446744073709551615", "-1"),
+            &json.replace("0x00000000000000ab", "171"),
+            &json.replace("0x00000000000000ab", "0xab"),
         ] {
-            assert_eq!(Sidecar::from_json(bad), None, "{bad}");
+            assert_eq!(understand(bad), Found::Nothing, "{bad}");
         }
+        let old = "{\"format\":\"uflip-scratch-1\",\"st_dev\":1,\"st_ino\":2,\"born_ns\":3,\"size\":4,\"created\":5,\"complete\":true}\n";
+        assert_eq!(understand(old), Found::Old);
+    }
+
+    #[test]
+    fn keys_differ() {
+        let meta = std::fs::metadata("/").unwrap();
+        let keys: Vec<Key> = (0..3).map(|_| Sidecar::of(&meta, 1).unwrap().key).collect();
+        assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2], "{keys:?}");
     }
 }

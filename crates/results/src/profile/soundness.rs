@@ -39,6 +39,7 @@ pub(super) fn findings(
     all.extend(calibration.into_iter().flat_map(super::calibrated::findings));
     all.extend(of_plan(contents));
     all.extend(of_rows(&contents.runs, job_of(contents).is_some()));
+    all.extend(layout_finding(&contents.runs));
     for baseline in &facts.baselines {
         all.extend(start_up_not_covered(baseline));
         all.extend(wide_interval(baseline, &facts.between));
@@ -139,6 +140,18 @@ fn of_rows(rows: &[RunRow], is_job: bool) -> Vec<Finding> {
         }
     }
     all
+}
+
+/// Code `layout_changed`.
+fn layout_finding(rows: &[RunRow]) -> Option<Finding> {
+    let changed = |r: &&RunRow| r.outcome.end.incidents.layout_changed;
+    let runs: Vec<u32> = rows.iter().filter(changed).map(|r| r.spec.id).collect();
+    let text = format!(
+        "In {} of {} runs the file came to lie otherwise on its disk, or had holes, which are answered without the disk.",
+        runs.len(),
+        rows.len()
+    );
+    (!runs.is_empty()).then(|| finding("layout_changed", Severity::Serious, text, runs))
 }
 
 /// Code `start_up_not_covered`.

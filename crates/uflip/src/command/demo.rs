@@ -155,6 +155,7 @@ pub fn demo(args: &DemoArgs) -> anyhow::Result<()> {
     let access = Access::Write(&args.consent.erase_device);
     let budget = Some(Duration::from(QUICK_BUDGET));
     let mut opened = target::open(name, access, engine, args.scratch_size, budget)?;
+    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let device = &mut *opened.device;
     if !device.is_virtual() {
         let capacity = device.geometry().capacity;

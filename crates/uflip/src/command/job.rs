@@ -88,7 +88,7 @@ pub fn suite(args: RunArgs) -> anyhow::Result<()> {
     let (only, seed) = (plan.only, plan.seed);
     perform(&JobArgs { suite, only, logical_block, output, seed, resume, json, ..args })?;
     if own_scratch {
-        uflip_device::scratch::remove(Path::new(target::SCRATCH))?;
+        target::remove_scratch(Path::new(target::SCRATCH));
     }
     Ok(())
 }
@@ -260,6 +260,7 @@ fn begin(args: &JobArgs) -> anyhow::Result<Session> {
     let place = target::locate(&name, args.scratch_size)?;
     let planned = job::expand(&job, &name, place.geometry, seed).map_err(usage)?;
     limits::room_for_plan(&planned.plan, &engine, place.virtual_time)?;
+    target::refuse_mixed_trims(&place, planned.plan.runs().map(|run| &run.pattern))?;
     if planned.writes() {
         place.may_be_written(&args.consent.erase_device)?;
     }

@@ -74,6 +74,7 @@ fn conclude(target: &str, dir: &Path, session: &mut Session, json: bool) -> anyh
         let dir = dir.display();
         format!("what was written is kept; go on with: uflip logical-block {target} -o {dir} --resume")
     };
+    session.opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let found = measure(session, &mut |pass| {
         eprintln!(
             "{:>5}: {:.2} MB/s in order, {:.2} MB/s at random",

@@ -51,12 +51,14 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
         write_csv(&pattern, args.io_count, seed, &mut out)?;
         return Ok(out.flush()?);
     }
+    target::refuse_mixed_trims(&place, [&pattern])?;
 
     let format = args.records.as_deref().map(records_format).transpose()?;
     limits::room_for_pattern(&pattern, &options, place.virtual_time)?;
     interrupt::listen()?;
     let access = if pattern.writes() { Access::Write(&args.consent.erase_device) } else { Access::Read };
     let mut opened = target::open(&args.target, access, options, args.scratch_size, None)?;
+    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let pattern = fit(&typed, opened.device.geometry())?;
     if pattern.writes() {
         let bytes = written_bytes(&pattern, args.io_count);

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
-use uflip_device::{Bytes, Device, EngineOptions, Nanos, Stop, measure_overhead, scratch, unix_now};
+use uflip_device::{Bytes, Device, EngineOptions, Nanos, Stop, measure_overhead, unix_now};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::{AutoOptions, Extent, first_plan};
 use uflip_measure::run::Sink;
@@ -77,7 +77,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     }
     let (dir, options) = measure_as_typed(&args, Extent::Whole)?;
     if options.remove_scratch {
-        scratch::remove(Path::new(&options.target))?;
+        target::remove_scratch(Path::new(&options.target));
     }
     profile::make(&dir)?;
     report::write_report(&dir, None)?;
@@ -185,6 +185,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Session> {
     let name = target_name(args.target.as_deref())?;
     let place = target::locate(&name, args.plan.scratch_size)?;
     let Start { plan, auto, seed, quick } = start(args, &name, &place)?;
+    target::refuse_mixed_trims(&place, plan.runs().map(|run| &run.pattern))?;
     let engine = args.engine.resolve(seed)?;
     limits::room_for_plan(&plan, &engine, place.virtual_time)?;
     if writes(&plan) {

@@ -19,6 +19,7 @@ mod plans;
 mod profile;
 mod schedules;
 mod races;
+mod scratch_files;
 mod streaming;
 mod suite;
 mod support;
