@@ -8,8 +8,10 @@
 //!
 //! The rules: a block device is written only when its serial or its path is
 //! named; where a signature or partition table is on it, that is named too
-//! (`/dev/sdb+ext4`). Mounted, held, swap, read-only, exclusively opened
-//! devices and the disk of the root file system never; there is no force.
+//! (`/dev/sdb+ext4`). Mounted, held, looped, swap, read-only, exclusively opened
+//! devices and the disk of the root file system never, and no more anything
+//! that shares its bytes with one (see [`crate::identity`]'s stack); there is
+//! no force.
 //! A link is followed and the consent must name what it leads to, as links
 //! such as `by-id` move from one disk to another. A serial counts only for a
 //! whole disk and only while no other disk gives the same one. Files need no
@@ -97,10 +99,12 @@ fn path_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Safe
 /// The kind of thing that stands in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Concern {
-    /// It, a partition of it, or the disk of the partition is mounted.
+    /// It, or anything that shares its bytes, is mounted.
     Mounted,
     /// LVM, RAID, device mapper or btrfs stands on it.
     Held,
+    /// A loop device stands on it, or on what it shares its bytes with.
+    Looped,
     /// Swapped to.
     Swap,
     /// The root file system is on that disk.
@@ -312,13 +316,12 @@ fn look_block(
     };
     let Inspection { facts, mut obstacles, mut notes, snapshot } = inspected;
     let readable = !obstacles.iter().any(|obstacle| obstacle.concern == Concern::Unreadable);
-    if claim
-        && readable
-        && let Some(busy) = claimed_elsewhere(&path)?
-    {
-        obstacles.push(busy);
-    }
     let node = Node::find(number, paths);
+    if claim && readable {
+        obstacles.extend(claimed_elsewhere(&path)?);
+        obstacles
+            .extend(node.as_ref().map(|node| beneath_claimed(&path, node, paths)).transpose()?.flatten());
+    }
     let naming_serial = node.zip(facts.serial.clone()).and_then(|(node, serial)| {
         let others = usage::same_serial(&node, &serial, paths);
         if !others.is_empty() {
@@ -417,6 +420,7 @@ fn inspect_uses(
     if !usage::root_is_known(paths) {
         notes.push("the disk of the root file system cannot be told on this system".to_string());
     }
+    notes.extend(usage::out_of_sight(&node, paths).unwrap_or_default());
     let size = facts.size_bytes.map_or(0, |size| size.0);
     let serial = facts.serial.clone();
     let snapshot = Snapshot { number: Some(number), inode: None, size, sequence: None, serial };
@@ -435,6 +439,12 @@ fn claimed_elsewhere(path: &Path) -> Result<Option<Obstacle>, SafetyError> {
         }
         Err(error) => Err(path_error("cannot claim", path)(error)),
     }
+}
+
+/// The same for what lies beneath it, where that is free to be claimed.
+fn beneath_claimed(path: &Path, node: &Node, paths: &SysPaths) -> Result<Option<Obstacle>, SafetyError> {
+    let claims = usage::claim_beneath(node, paths);
+    claims.map(Result::err).map_err(path_error("cannot learn who uses what lies beneath", path))
 }
 
 /// File systems whose files are not data.
@@ -539,14 +549,7 @@ fn foreign(path: &Path, meta: &Metadata) -> Option<String> {
 }
 
 fn file_in_use(path: &Path, paths: &SysPaths) -> io::Result<Vec<Obstacle>> {
-    let mut found = Vec::new();
-    if paths.swap_areas()?.iter().any(|area| area == path) {
-        found.push(Obstacle::absolute(Concern::FileInUse, "in use as swap".to_string()));
-    }
-    if let Some(name) = usage::looped(path, paths) {
-        found.push(Obstacle::absolute(Concern::FileInUse, format!("in use behind {name}")));
-    }
-    Ok(found)
+    usage::file_obstacles(path, paths)
 }
 
 fn look_missing(typed: &Path, paths: &SysPaths) -> Result<Examination, SafetyError> {
