@@ -368,10 +368,10 @@ fn the_root_is_found_through_loop_devices_and_files() {
     machine.device("pci/block/sdb", holder, &[]);
     machine.target("pci/block/sdb/sdb2", PARTITION);
     let file = format!("{}\n", image.display());
-    machine.device("virtual/block/loop0", number(7, 0), &[("loop/backing_file", &file)]);
-    machine.mounts(&["5 1 7:0 / /elsewhere rw - squashfs /dev/loop0 ro"]);
+    machine.device("virtual/block/loop0", number(240, 0), &[("loop/backing_file", &file)]);
+    machine.mounts(&["5 1 240:0 / /elsewhere rw - squashfs /dev/loop0 ro"]);
     machine.free();
-    machine.mounts(&["1 0 7:0 / / rw - squashfs /dev/loop0 ro"]);
+    machine.mounts(&["1 0 240:0 / / rw - squashfs /dev/loop0 ro"]);
     machine.refused(Concern::RootDisk, &["the disk of the root file system"]);
     // A loop device over a file of that disk is not the disk.
     let machine = machine!();
@@ -400,11 +400,11 @@ fn a_loop_device_that_cannot_be_asked_is_known_by_name() {
     let name = format!("{}\n", image.display());
     machine.target("virtual/block/loop0", &[("loop/backing_file", &name)]);
     machine.free();
-    let second = machine.device("virtual/block/loop1", number(7, 1), &[("loop/backing_file", &name)]);
+    let second = machine.device("virtual/block/loop1", number(240, 1), &[("loop/backing_file", &name)]);
     machine.refused(Concern::Looped, &["x.img beneath it is in use behind loop1"]);
     // By another name of the same file, and mounted.
     machine.put(&format!("{}/loop/backing_file", second.dir), format!("{}\n", linked.display()));
-    machine.mounts(&["5 1 7:1 / /m rw - ext4 /dev/loop1 rw"]);
+    machine.mounts(&["5 1 240:1 / /m rw - ext4 /dev/loop1 rw"]);
     machine.refused(Concern::Looped, &["behind loop1, mounted at /m"]);
     // Another file of the same folder.
     let other = machine.folder.path().join("y.img");
@@ -413,11 +413,38 @@ fn a_loop_device_that_cannot_be_asked_is_known_by_name() {
     machine.free();
     // Both deleted: only the name is left.
     fs::remove_file(&image).expect("removed");
-    for number in ["7:1".to_string(), number_of(machine.real.path()).to_string()] {
+    for number in ["240:1".to_string(), number_of(machine.real.path()).to_string()] {
         let file = format!("sys/dev/block/{number}/loop/backing_file");
         machine.put(&file, format!("{} (deleted)\n", image.display()));
     }
     machine.refused(Concern::Looped, &["x.img beneath it is in use behind loop1"]);
+}
+
+#[test]
+fn a_loop_over_the_root_disk_or_a_partition_of_it_is_followed() {
+    let _turn = serial();
+    let machine = machine!();
+    let disk = match LoopDevice::create(8 << 20) {
+        Ok(disk) => disk,
+        Err(why) => return skipped(&why),
+    };
+    let file = format!("{}\n", disk.text());
+    machine.target("virtual/block/loop9", &[("loop/backing_file", &file)]);
+    let sda = machine.device("pci/block/sda", number_of(disk.path()), &[]);
+    machine.device("pci/block/sda/sda1", number(8, 1), PARTITION);
+    machine.mounts(&["1 0 8:1 / / rw - ext4 /dev/sda1 rw"]);
+    machine.refused(Concern::RootDisk, &["sda beneath it is the disk of the root file system"]);
+    machine.refused(Concern::Mounted, &["its partition sda1 is mounted at /"]);
+    // Where what lies beneath has no node, nobody can claim it.
+    machine.mounts(&[]);
+    machine.refused(Concern::Unreadable, &["sda beneath it cannot be claimed"]);
+    // Over another partition of the root disk.
+    fs::remove_file(machine.folder.path().join("sys/dev/block").join(sda.number.to_string()))
+        .expect("removed");
+    machine.put(&format!("{}/dev", sda.dir), "8:0\n");
+    machine.device("pci/block/sda/sda2", number_of(disk.path()), PARTITION);
+    machine.mounts(&["1 0 8:1 / / rw - ext4 /dev/sda1 rw"]);
+    machine.refused(Concern::RootDisk, &["sda2 beneath it is the disk of the root file system"]);
 }
 
 #[test]
@@ -444,7 +471,7 @@ fn files_know_who_uses_them() {
     use_of("mounted at /m");
     machine.mounts(&[]);
     let file = format!("{}\n", linked.display());
-    machine.device("virtual/block/loop0", number(7, 0), &[("loop/backing_file", &file)]);
+    machine.device("virtual/block/loop0", number(240, 0), &[("loop/backing_file", &file)]);
     use_of("in use behind loop0");
 }
 

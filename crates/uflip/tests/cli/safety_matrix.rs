@@ -330,6 +330,19 @@ fn a_loop_over_a_partition_heeds_that_partition_and_its_disk() {
 }
 
 #[test]
+fn a_disk_with_a_mounted_partition_is_refused() {
+    let mut bench = need!(Bench::new());
+    let image = bench.image("x.img");
+    let (disk, first, second) = need!(bench.partitioned(&image));
+    need!(bench.ext4(&second));
+    let point = need!(bench.mount(&second));
+    refused(&disk, &[plain(&point)]);
+    refused(&second, &[plain(&point)]);
+    written(&first);
+    still_ext4(&second);
+}
+
+#[test]
 fn a_loop_over_the_root_disk_is_refused() {
     use std::os::unix::fs::MetadataExt;
     let mut bench = need!(Bench::new());
@@ -449,4 +462,63 @@ fn nobody_takes_what_lies_beneath_while_it_is_measured() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(taken && kept, "the device beneath could be mounted while it is written: {taken} {kept}");
+}
+
+#[test]
+fn what_is_no_disk_is_no_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    run("mkfifo", &[plain(&at("fifo"))]).expect("there is a mkfifo");
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    std::os::unix::fs::symlink("/nonexistent/x", at("link")).unwrap();
+    let mut targets = vec![at("fifo"), at("socket"), at("link"), folder.path().to_path_buf()];
+    targets.extend(["/dev/null", "/proc/self/comm"].map(PathBuf::from));
+    if std::fs::read_to_string("/proc/mounts").is_ok_and(|all| all.contains(" /dev devtmpfs ")) {
+        targets.push(PathBuf::from("/dev/uflip-mistyped"));
+    }
+    for target in targets {
+        let output = write_to(&target, &[plain(&target).to_string()]);
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{}: {err}", target.display());
+        assert!(err.contains("cannot be a target"), "{}: {err}", target.display());
+    }
+    assert!(!Path::new("/dev/uflip-mistyped").exists());
+}
+
+/// The names of all tests in the Rust files below `folder`.
+fn tests_below(folder: &Path, found: &mut std::collections::BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            tests_below(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let source = std::fs::read_to_string(&path).unwrap();
+            for after in source.split("\n#[test]\n").skip(1) {
+                let name = after.lines().find_map(|line| line.strip_prefix("fn "));
+                found.extend(name.and_then(|n| Some(n.split_once('(')?.0.to_string())));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_row_of_the_safety_matrix_has_its_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut tests = std::collections::BTreeSet::new();
+    tests_below(&root.join("crates"), &mut tests);
+    let document = std::fs::read_to_string(root.join("docs/safety.md")).unwrap();
+    let (_, table) = document.split_once("| Situation |").expect("the table");
+    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
+    assert!(rows.len() > 50, "{} rows", rows.len());
+    let mut wrong = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+        let names: Vec<&str> = cells.last().unwrap().split('`').skip(1).step_by(2).collect();
+        if cells.len() != 3 || names.is_empty() {
+            wrong.push(format!("no test: {row}"));
+        }
+        let missing = names.iter().filter(|name| !tests.contains(**name));
+        wrong.extend(missing.map(|name| format!("there is no test {name}: {row}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

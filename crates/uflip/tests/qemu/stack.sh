@@ -47,12 +47,11 @@ done
 strip "$root/bin/uflip" 2>/dev/null || true
 depmod -b "$work/kernel" "$version"
 for module in virtio_pci virtio_blk ext4 loop zram dm-mod raid1 bcache nbd btrfs nvme crc32c_generic; do
-    modprobe -q -d "$work/kernel" -S "$version" --show-depends "$module" 2>/dev/null | sed -n 's/^insmod //p'
+    modprobe -q -d "$work/kernel" -S "$version" --show-depends "$module" 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
 done | sort -u | while read -r file; do
-    file=$(echo "$file" | sed 's/ *$//')
-    mkdir -p "$root/${file#"$work"/kernel/}"
-    rmdir "$root/${file#"$work"/kernel/}"
-    cp "$file" "$root/${file#"$work"/kernel/}"
+    into=$root/${file#"$work"/kernel/}
+    mkdir -p "$(dirname "$into")"
+    cp "$file" "$into"
 done
 cp "$work/kernel/lib/modules/$version"/modules.* "$root/lib/modules/$version/"
 cp "$here/stack-init.sh" "$root/init"
@@ -71,7 +70,7 @@ timeout 900 qemu-system-x86_64 -machine q35 -cpu max -m 768 -smp 1 -nographic -n
     -kernel "$kernel" -initrd "$work/initramfs" -append "console=ttyS0 quiet panic=-1 nvme_core.multipath=Y" \
     $drives -drive file="$work/nvme.img",format=raw,if=none,id=shared \
     -device nvme-subsys,id=subsystem -device nvme,serial=one,subsys=subsystem \
-    -device nvme,serial=two,subsys=subsystem -device nvme-ns,drive=shared,nsid=1,shared=on \
+    -device nvme,serial=one,subsys=subsystem -device nvme-ns,drive=shared,nsid=1,shared=on \
     < /dev/null 2>&1 | tr -d '\r' | tee "$work/log"
 grep -q '^END$' "$work/log" || { echo "the machine did not come to its end"; exit 1; }
 ! grep -q '^FAIL' "$work/log"
