@@ -409,18 +409,13 @@ fn inspect_uses(
         return Err(SafetyError::NotATarget { path: path.to_path_buf(), why });
     };
     let facts = identity::block_facts(path, number, file, paths);
-    let mut obstacles =
-        usage::obstacles(&node, paths).map_err(path_error("cannot learn what is mounted, for", path))?;
+    let usage::Uses { mut obstacles, notes } =
+        usage::look(&node, paths).map_err(path_error("cannot learn what is mounted, for", path))?;
     let partitions: Vec<String> = node.partitions().iter().map(Node::name).collect();
     if !partitions.is_empty() {
         let statement = format!("has the partitions {}", partitions.join(", "));
         obstacles.push(Obstacle::confirmable(Concern::Partitions, statement, "partitions"));
     }
-    let mut notes = Vec::new();
-    if !usage::root_is_known(paths) {
-        notes.push("the disk of the root file system cannot be told on this system".to_string());
-    }
-    notes.extend(usage::out_of_sight(&node, paths).unwrap_or_default());
     let size = facts.size_bytes.map_or(0, |size| size.0);
     let serial = facts.serial.clone();
     let snapshot = Snapshot { number: Some(number), inode: None, size, sequence: None, serial };

@@ -13,24 +13,36 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Every use of a device that forbids writing.
+/// What was learnt of a device.
+pub(crate) struct Uses {
+    /// Every use that forbids writing.
+    pub obstacles: Vec<Obstacle>,
+    /// What could not be looked at, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// Looks at everything that shares its bytes with a device.
 ///
 /// # Errors
 /// Where mounts or swap areas cannot be read: then nothing can be ruled out.
-pub(crate) fn obstacles(node: &Node, paths: &SysPaths) -> io::Result<Vec<Obstacle>> {
+pub(crate) fn look(node: &Node, paths: &SysPaths) -> io::Result<Uses> {
     let host = Host::look(paths)?;
     let stack = host.stack(Thing::Device(node.clone()));
-    let mut found: Vec<Obstacle> = stack.iter().flat_map(|layer| uses(layer, &stack, &host)).collect();
+    let mut obstacles: Vec<Obstacle> = stack.iter().flat_map(|layer| uses(layer, &stack, &host)).collect();
     let root = host.root_disks();
-    found.extend(stack.iter().filter_map(|layer| on_root(layer, node, &root)));
-    found.dedup();
-    Ok(found)
+    obstacles.extend(stack.iter().filter_map(|layer| on_root(layer, node, &root)));
+    obstacles.dedup();
+    let mut notes = out_of_sight(&stack);
+    if root.is_empty() {
+        notes.push("the disk of the root file system cannot be told on this system".to_string());
+    }
+    Ok(Uses { obstacles, notes })
 }
 
 /// Every use of a file that forbids writing.
 ///
 /// # Errors
-/// As of [`obstacles`].
+/// As of [`look`].
 pub(crate) fn file_obstacles(path: &Path, paths: &SysPaths) -> io::Result<Vec<Obstacle>> {
     let host = Host::look(paths)?;
     let stack = host.stack(Thing::File(FileRef::at(path)));
@@ -154,8 +166,7 @@ fn exclusive(path: &Path, below: &Node) -> Result<File, Obstacle> {
 
 /// What of the stack another machine or program answers for: nothing can be
 /// told of who else uses it there.
-pub(crate) fn out_of_sight(node: &Node, paths: &SysPaths) -> io::Result<Vec<String>> {
-    let stack = Host::look(paths)?.stack(Thing::Device(node.clone()));
+fn out_of_sight(stack: &[Layer]) -> Vec<String> {
     let remote = |name: &String| {
         ["nbd", "rbd", "drbd", "ublkb"].iter().any(|kind| {
             name.strip_prefix(kind).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -165,16 +176,11 @@ pub(crate) fn out_of_sight(node: &Node, paths: &SysPaths) -> io::Result<Vec<Stri
         Thing::Device(node) => Some(node.name()).filter(remote),
         Thing::File(_) => None,
     });
-    Ok(names
+    names
         .map(|name| {
             format!("what answers for {name} cannot be looked at: make sure that nobody else uses it")
         })
-        .collect())
-}
-
-/// True where the disk of the root file system could be told.
-pub(crate) fn root_is_known(paths: &SysPaths) -> bool {
-    Host::look(paths).is_ok_and(|host| !host.root_disks().is_empty())
+        .collect()
 }
 
 /// The other whole disks that give the same serial, by name.

@@ -2,7 +2,7 @@
 # The first process of the machine that stack.sh starts: builds the stacks and
 # asks uflip to write to each of their parts.
 /bin/busybox --install -s /bin 2>/dev/null
-export PATH=/bin
+export PATH=/bin LD_LIBRARY_PATH=/lib
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
@@ -17,7 +17,7 @@ ifconfig lo 127.0.0.1 up
 echo "kernel $(uname -r), $(uflip --version)"
 
 consents() {
-    for tag in "" +ext4 +btrfs +swap +bcache +mdraid +dos +dos+partitions +partitions +unknown-contents; do
+    for tag in "" +ext4 +btrfs +swap +bcachefs +mdraid +dos +dos+partitions +partitions +unknown-contents; do
         echo "--erase-device $1$tag"
     done
 }
@@ -48,6 +48,10 @@ fs() {
     mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "$1" > /dev/null 2>&1
     mkdir -p /run/m
     mount -t ext4 "$1" /run/m || echo "no mount of $1"
+}
+# The full one: busybox prefers its own applet.
+losetup() {
+    /bin/losetup "$@"
 }
 over() {
     losetup -f --show "$1"
@@ -149,7 +153,7 @@ fi
 
 echo "--- bcache"
 make-bcache -B /dev/vdd > /dev/null 2>&1
-make-bcache -C /dev/vde > /dev/null 2>&1
+make-bcache -C --bucket 128k /dev/vde > /dev/null 2>&1
 echo /dev/vde > /sys/fs/bcache/register 2> /dev/null
 sleep 1
 refused "a cache that is registered only" /dev/vde "bcache"

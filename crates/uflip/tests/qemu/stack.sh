@@ -30,15 +30,16 @@ version=${kernel##*/vmlinuz-}
 
 # The root: busybox, the tools with their libraries, and the modules.
 root=$work/root
-mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/run" "$root/etc"
+mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/run" "$root/etc" "$root/lib"
 cp "$(command -v busybox)" "$root/bin/busybox"
 take() {
     from=$(command -v "$1" || true)
     [ -n "$from" ] || { echo "without $1"; return 0; }
     cp -L "$from" "$root/bin/$(basename "$1")"
     ldd "$from" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do
-        mkdir -p "$root$(dirname "$library")"
-        [ -e "$root$library" ] || cp -L "$library" "$root$library"
+        # Flat, and the loader where programs look for it.
+        cp -L "$library" "$root/lib/$(basename "$library")"
+        case $library in /lib64/*) mkdir -p "$root/lib64" && cp -L "$library" "$root$library" ;; esac
     done
 }
 for tool in "$uflip" losetup dmsetup mdadm make-bcache mkfs.ext4 mkfs.btrfs mkswap nbd-server nbd-client; do
@@ -58,10 +59,10 @@ cp "$here/stack-init.sh" "$root/init"
 chmod +x "$root/init"
 (cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) > "$work/initramfs"
 
-# Eight disks of 64 MiB, and one with two NVMe controllers before it.
+# Eight disks of 128 MiB, and one with two NVMe controllers before it.
 drives=
 for disk in a b c d e f g h; do
-    truncate -s 64M "$work/$disk.img"
+    truncate -s 128M "$work/$disk.img"
     drives="$drives -drive file=$work/$disk.img,format=raw,if=virtio"
 done
 truncate -s 64M "$work/nvme.img"
