@@ -130,6 +130,7 @@ if [ -d /sys/block/md0 ]; then
     refused "a loop over a member of a mounted array" "$loop" "mounted at /run/m"
     refused "a loop over a mounted array" "$upper" "mounted at /run/m"
     losetup -d "$upper"
+    losetup -d "$loop"
     umount /run/m
     dd if=/dev/zero of=/dev/md0 bs=64k count=64 2> /dev/null
     table /dev/md0
@@ -137,15 +138,17 @@ if [ -d /sys/block/md0 ]; then
         fs /dev/md0p1
         refused "an array with a mounted partition" /dev/md0 "md0p1"
         written "the other partition of that array" /dev/md0p2
+        loop=$(over /dev/vdb)
+        refused "the same with a loop over a member" /dev/md0p2 "in use behind"
         refused "a loop over a member beneath it" "$loop" "md0"
         upper=$(over /dev/md0p1)
         refused "a loop over a mounted partition of an array" "$upper" "mounted at /run/m"
         losetup -d "$upper"
+        losetup -d "$loop"
         umount /run/m
     else
         echo "SKIP partitions of an array: none are shown"
     fi
-    losetup -d "$loop"
     mdadm --stop /dev/md0 2> /dev/null
 else
     echo "SKIP MD: no array was made"

@@ -72,6 +72,6 @@ timeout 900 qemu-system-x86_64 -machine q35 -cpu max -m 768 -smp 1 -nographic -n
     $drives -drive file="$work/nvme.img",format=raw,if=none,id=shared \
     -device nvme-subsys,id=subsystem -device nvme,serial=one,subsys=subsystem \
     -device nvme,serial=one,subsys=subsystem -device nvme-ns,drive=shared,nsid=1,shared=on \
-    < /dev/null 2>&1 | tr -d '\r' | tee "$work/log"
+    < /dev/null 2>&1 | sed -u 's,\r,,g' | tee "$work/log"
 grep -q '^END$' "$work/log" || { echo "the machine did not come to its end"; exit 1; }
 ! grep -q '^FAIL' "$work/log"
