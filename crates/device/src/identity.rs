@@ -13,12 +13,14 @@ mod host;
 pub(crate) mod ioctl;
 mod listing;
 mod mounts;
+pub(crate) mod stack;
 pub(crate) mod sysfs;
 
 pub use facts::{DeviceFacts, FileFacts, Kind, Transport, block_facts, device_facts, file_facts};
 pub use host::{HostFacts, host_facts};
 pub use listing::{Listing, list_devices};
 pub use mounts::{Mount, mount_of, parse_mountinfo, parse_swaps};
+pub use stack::disk_of;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

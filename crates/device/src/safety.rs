@@ -9,8 +9,10 @@
 //! The rules: a block device is written only when its serial or its path is
 //! named; where a signature or partition table is on it, that is named too
 //! (`/dev/sdb+ext4`), and where none is known and it is neither blank nor
-//! written by us, `unknown-contents` is ([`contents`]). Mounted, held, swap, read-only, exclusively opened
-//! devices and the disk of the root file system never; there is no force.
+//! written by us, `unknown-contents` is ([`contents`]). Mounted, held, looped,
+//! swap, read-only, exclusively opened devices and the disk of the root file
+//! system never, and no more anything that shares its bytes with one (see
+//! [`crate::identity`]'s stack); there is no force.
 //! A link is followed and the consent must name what it leads to, as links
 //! such as `by-id` move from one disk to another. A serial counts only for a
 //! whole disk and only while no other disk gives the same one. Files need no
@@ -103,10 +105,12 @@ fn path_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Safe
 /// The kind of thing that stands in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Concern {
-    /// It, a partition of it, or the disk of the partition is mounted.
+    /// It, or anything that shares its bytes, is mounted.
     Mounted,
     /// LVM, RAID, device mapper or btrfs stands on it.
     Held,
+    /// A loop device stands on it, or on what it shares its bytes with.
+    Looped,
     /// Swapped to.
     Swap,
     /// The root file system is on that disk.
@@ -338,13 +342,12 @@ fn look_block(
     };
     let Inspection { facts, mut obstacles, mut notes, looked, snapshot } = inspected;
     let readable = !obstacles.iter().any(|obstacle| obstacle.concern == Concern::Unreadable);
-    if claim
-        && readable
-        && let Some(busy) = claimed_elsewhere(&path)?
-    {
-        obstacles.push(busy);
-    }
     let node = Node::find(number, paths);
+    if claim && readable {
+        obstacles.extend(claimed_elsewhere(&path)?);
+        obstacles
+            .extend(node.as_ref().map(|node| beneath_claimed(&path, node, paths)).transpose()?.flatten());
+    }
     let naming_serial = node.zip(facts.serial.clone()).and_then(|(node, serial)| {
         let others = usage::same_serial(&node, &serial, paths);
         if !others.is_empty() {
@@ -441,16 +444,12 @@ fn inspect_uses(
         return Err(SafetyError::NotATarget { path: path.to_path_buf(), why });
     };
     let facts = identity::block_facts(path, number, file, paths);
-    let mut obstacles =
-        usage::obstacles(&node, paths).map_err(path_error("cannot learn what is mounted, for", path))?;
+    let usage::Uses { mut obstacles, notes } =
+        usage::look(&node, paths).map_err(path_error("cannot learn what is mounted, for", path))?;
     let partitions: Vec<String> = node.partitions().iter().map(Node::name).collect();
     if !partitions.is_empty() {
         let statement = format!("has the partitions {}", partitions.join(", "));
         obstacles.push(Obstacle::confirmable(Concern::Partitions, statement, PARTITIONS));
-    }
-    let mut notes = Vec::new();
-    if !usage::root_is_known(paths) {
-        notes.push("the disk of the root file system cannot be told on this system".to_string());
     }
     let size = facts.size_bytes.map_or(0, |size| size.0);
     let serial = facts.serial.clone();
@@ -470,6 +469,12 @@ fn claimed_elsewhere(path: &Path) -> Result<Option<Obstacle>, SafetyError> {
         }
         Err(error) => Err(path_error("cannot claim", path)(error)),
     }
+}
+
+/// The same for what lies beneath it, where that is free to be claimed.
+fn beneath_claimed(path: &Path, node: &Node, paths: &SysPaths) -> Result<Option<Obstacle>, SafetyError> {
+    let claims = usage::claim_beneath(node, paths);
+    claims.map(Result::err).map_err(path_error("cannot learn who uses what lies beneath", path))
 }
 
 /// File systems whose files are not data.
@@ -594,14 +599,7 @@ pub(crate) fn used_by(path: &Path) -> io::Result<Option<String>> {
 }
 
 fn file_in_use(path: &Path, paths: &SysPaths) -> io::Result<Vec<Obstacle>> {
-    let mut found = Vec::new();
-    if paths.swap_areas()?.iter().any(|area| area == path) {
-        found.push(Obstacle::absolute(Concern::FileInUse, "in use as swap".to_string()));
-    }
-    if let Some(name) = usage::looped(path, paths) {
-        found.push(Obstacle::absolute(Concern::FileInUse, format!("in use behind {name}")));
-    }
-    Ok(found)
+    usage::file_obstacles(path, paths)
 }
 
 fn look_missing(typed: &Path, paths: &SysPaths) -> Result<Examination, SafetyError> {

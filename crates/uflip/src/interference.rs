@@ -6,8 +6,8 @@
 //! `Documentation/accounting/psi.rst`, `proc(5)`.
 
 use std::cell::{Cell, RefCell};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use uflip_device::identity::{SysPaths, disk_of};
 use uflip_device::{
     Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
@@ -25,19 +25,8 @@ pub struct Watch {
 
 /// The major and minor number of the whole disk beneath a file or device.
 fn disk_beneath(target: &Path) -> Option<(u64, u64)> {
-    let meta = std::fs::metadata(target).ok()?;
-    let number = if meta.file_type().is_block_device() { meta.rdev() } else { meta.dev() };
-    // The C library's makedev, of which Linux uses these bits.
-    let major = (number >> 8 & 0xfff) | (number >> 32 & !0xfff);
-    let minor = (number & 0xff) | (number >> 12 & !0xff);
-    let sys = format!("/sys/dev/block/{major}:{minor}");
-    if !Path::new(&sys).join("partition").exists() {
-        return Some((major, minor));
-    }
-    let whole = std::fs::canonicalize(sys).ok()?;
-    let text = std::fs::read_to_string(whole.parent()?.join("dev")).ok()?;
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
+    let number = disk_of(target, &SysPaths::default())?;
+    Some((number.major.into(), number.minor.into()))
 }
 
 /// IOs completed by a device: reads, writes and discards of `/proc/diskstats`.

@@ -1,7 +1,8 @@
-//! The block layer's ioctls that take a descriptor and give one number.
+//! The block layer's ioctls that take a descriptor and give numbers.
 //!
 //! Source: `linux/fs.h` (`BLKROGET` 0x12,94; `BLKSSZGET` 0x12,104;
-//! `BLKGETSIZE64` 0x12,114; `BLKPBSZGET` 0x12,123; `BLKGETDISKSEQ` 0x12,128).
+//! `BLKGETSIZE64` 0x12,114; `BLKPBSZGET` 0x12,123; `BLKGETDISKSEQ` 0x12,128),
+//! and `linux/loop.h` (`LOOP_GET_STATUS64`, which gives a structure).
 
 use std::fs::File;
 use std::io;
@@ -54,4 +55,32 @@ pub(crate) fn read_only(file: &File) -> io::Result<bool> {
 /// another backing file appears under the same name. `None` before Linux 5.15.
 pub(crate) fn disk_sequence(file: &File) -> Option<u64> {
     get_u64(file, BLKGETDISKSEQ).ok()
+}
+
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
+
+/// What is behind a loop device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoopStatus {
+    /// `st_dev` of the file.
+    pub device: u64,
+    /// `st_ino` of the file.
+    pub inode: u64,
+    /// `st_rdev` of a device behind it; of a file 0, or `device` before Linux 5.17.
+    pub rdev: u64,
+}
+
+/// Asks a loop device what is behind it; an error where nothing is, and for
+/// every other kind of device.
+pub(crate) fn loop_status(file: &File) -> io::Result<LoopStatus> {
+    // `struct loop_info64` has 232 bytes, of which the first 24 are used.
+    let mut info = [0u64; 29];
+    // SAFETY: the descriptor is open for as long as `file` lives; the request
+    // writes one `struct loop_info64`, 232 bytes with an alignment of 8, which
+    // `info` has room for.
+    let rc = unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, info.as_mut_ptr()) };
+    if rc != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(LoopStatus { device: info[0], inode: info[1], rdev: info[2] })
 }

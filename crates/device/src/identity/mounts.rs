@@ -26,7 +26,20 @@ impl Mount {
     /// The block device it lives on: by number, else by its source's path.
     /// `None` where it lives on none, or on one that cannot be told.
     pub fn device(&self) -> Option<DevNumber> {
-        if self.number.major != 0 { Some(self.number) } else { DevNumber::of_block_device(&self.source) }
+        self.devices().first().copied()
+    }
+
+    /// All that can be told: a file system without a number of its own names
+    /// its device, or several with colons between them (bcachefs).
+    pub fn devices(&self) -> Vec<DevNumber> {
+        if self.number.major != 0 {
+            return vec![self.number];
+        }
+        let named = |path: &Path| path.is_absolute().then(|| DevNumber::of_block_device(path)).flatten();
+        match named(&self.source) {
+            Some(number) => vec![number],
+            None => self.source.to_str().unwrap_or("").split(':').map(Path::new).filter_map(named).collect(),
+        }
     }
 }
 

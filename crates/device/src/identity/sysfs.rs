@@ -2,7 +2,6 @@
 //! partitions, what stands on it and what it stands on.
 
 use super::{DevNumber, SysPaths};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The longest text taken from a device about itself, in characters.
@@ -101,10 +100,10 @@ impl Node {
         names(&self.dir).into_iter().filter_map(of).collect()
     }
 
-    /// What stands directly on it: the kernel's name, and for device mapper
-    /// and MD the name people know.
-    pub fn holders(&self) -> Vec<String> {
-        names(self.dir.join("holders"))
+    /// What it stands on, as device mapper, MD and bcache tell.
+    pub fn slaves(&self) -> Vec<Node> {
+        let dir = self.dir.join("slaves");
+        names(&dir).iter().filter_map(|name| Node::at(dir.join(name).canonicalize().ok()?)).collect()
     }
 
     /// The path of its node under `/dev`.
@@ -129,26 +128,4 @@ impl Node {
             None => name,
         }
     }
-}
-
-/// `start`, its whole disk, and everything beneath (the slaves of device
-/// mapper and MD, to any depth) with their whole disks.
-pub(crate) fn beneath(start: DevNumber, paths: &SysPaths) -> BTreeSet<DevNumber> {
-    let mut seen = BTreeSet::new();
-    let mut todo = vec![start];
-    while let Some(number) = todo.pop() {
-        if !seen.insert(number) {
-            continue;
-        }
-        let Some(node) = Node::find(number, paths) else { continue };
-        todo.extend(node.whole().map(|whole| whole.number));
-        let slaves = names(node.dir.join("slaves"));
-        todo.extend(
-            slaves
-                .iter()
-                .filter_map(|name| Node::at(node.dir.join("slaves").join(name).canonicalize().ok()?))
-                .map(|slave| slave.number),
-        );
-    }
-    seen
 }

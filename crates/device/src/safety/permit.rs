@@ -5,12 +5,15 @@
 //! A second `O_EXCL` would fail for us too, so further streams reopen the first
 //! descriptor through `/proc/self/fd`, which leads to the same device whatever
 //! happened to the path, with an open file description of its own.
+//! What lies beneath a loop device is claimed for as long as the permit lives:
+//! the kernel does not do that itself.
 //! A scratch file is locked with `flock(2)` instead, against a second uflip.
 
 use super::{
     Examination, Inspection, Obstacle, SafetyError, Snapshot, TargetKind, contents, inspect, known_tag,
-    path_error, tags_of,
+    path_error, tags_of, usage,
 };
+use crate::identity::sysfs::Node;
 use crate::identity::{DevNumber, SysPaths};
 use crate::stamp::Key;
 use crate::units::Bytes;
@@ -19,6 +22,7 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// Why writing is not permitted, and what to type where anything helps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +59,8 @@ pub struct WritePermit {
     consented: Vec<&'static str>,
     key: Key,
     paths: SysPaths,
+    /// The claims on what lies beneath, held from the first opening on.
+    claims: Arc<OnceLock<Vec<File>>>,
 }
 
 /// Weighs an examination against the values given with `--erase-device`.
@@ -92,6 +98,7 @@ pub fn permit(examination: &Examination, consents: &[String]) -> Result<WritePer
         consented,
         key: examination.key,
         paths: examination.paths.clone(),
+        claims: Arc::default(),
     })
 }
 
@@ -160,7 +167,8 @@ impl WritePermit {
 
     /// Opens the target for reading and writing and looks again, on the
     /// descriptor. `flags` are added, such as `O_DIRECT | O_DSYNC`. Keep the
-    /// result open for as long as anything is written: it is the claim.
+    /// result and the permit for as long as anything is written: they are the
+    /// claim on the target and on what lies beneath it.
     ///
     /// # Errors
     /// [`SafetyError::Busy`] where another has claimed it meanwhile,
@@ -179,6 +187,7 @@ impl WritePermit {
             .open(&self.path)
             .map_err(|error| self.open_error(error))?;
         if self.kind == TargetKind::Block {
+            self.claim_beneath()?;
             self.recheck_block(&file)?;
         } else {
             self.lock(&file)?;
@@ -230,6 +239,18 @@ impl WritePermit {
             Some(libc::ENOENT | libc::ENXIO | libc::ENODEV) => self.changed(format!("it is gone ({error})")),
             _ => path_error("cannot open for writing", &self.path)(error),
         }
+    }
+
+    /// Keeps everybody from what lies beneath the device, once.
+    fn claim_beneath(&self) -> Result<(), SafetyError> {
+        let node = self.snapshot.number.and_then(|number| Node::find(number, &self.paths));
+        let Some(node) = node.filter(|_| self.claims.get().is_none()) else { return Ok(()) };
+        let claims = usage::claim_beneath(&node, &self.paths)
+            .map_err(path_error("cannot learn who uses what lies beneath", &self.path))?
+            .map_err(|obstacle| SafetyError::Busy { path: self.path.clone(), who: obstacle.statement })?;
+        // Another thread's claims would be on the same devices.
+        let _ = self.claims.set(claims);
+        Ok(())
     }
 
     fn recheck_block(&self, file: &File) -> Result<(), SafetyError> {

@@ -1,85 +1,186 @@
-//! Who uses a block device now: mounts, swap, holders, the root file system.
+//! Who uses a target, or anything that shares its bytes: mounts, swap, holders,
+//! loop devices, the root file system.
 //!
-//! A disk, its partitions and the disk of a partition overlap; each is looked
-//! at. Everything goes by device number, never by name, so links and second
-//! nodes of the same device change nothing.
+//! What is in the stack of a target is [`crate::identity::stack`]'s to say;
+//! here each use becomes an obstacle that nothing typed removes.
 
-use super::{Concern, Obstacle};
-use crate::identity::sysfs::{Node, beneath, names};
-use crate::identity::{DevNumber, Mount, SysPaths};
-use std::collections::BTreeSet;
+use super::{Concern, Obstacle, hint};
+use crate::identity::stack::{FileRef, Host, Layer, Role, Thing, User, apart};
+use crate::identity::sysfs::{Node, names};
+use crate::identity::{DevNumber, SysPaths};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
-/// The devices whose bytes overlap those of `node`.
-fn overlapping(node: &Node) -> Vec<Node> {
-    let mut all = vec![node.clone()];
-    if node.is_partition() {
-        all.extend(node.whole());
-    } else {
-        all.extend(node.partitions());
-    }
-    all
+/// What was learnt of a device.
+pub(crate) struct Uses {
+    /// Every use that forbids writing.
+    pub obstacles: Vec<Obstacle>,
+    /// What could not be looked at, as sentences.
+    pub notes: Vec<String>,
 }
 
-/// Every use of the device that forbids writing.
+/// Looks at everything that shares its bytes with a device.
 ///
 /// # Errors
 /// Where mounts or swap areas cannot be read: then nothing can be ruled out.
-pub(crate) fn obstacles(node: &Node, paths: &SysPaths) -> std::io::Result<Vec<Obstacle>> {
-    let mounts = paths.mounts()?;
-    let overlapping = overlapping(node);
-    let mut found = Vec::new();
-    for part in &overlapping {
-        let on = if part.number == node.number {
-            String::new()
-        } else if part.is_partition() {
-            format!("its partition {} is ", part.name())
-        } else {
-            format!("its disk {} is ", part.name())
+pub(crate) fn look(node: &Node, paths: &SysPaths) -> io::Result<Uses> {
+    let host = Host::look(paths)?;
+    let stack = host.stack(Thing::Device(node.clone()));
+    let mut obstacles: Vec<Obstacle> = stack.iter().flat_map(|layer| uses(layer, &stack, &host)).collect();
+    let root = host.root_disks();
+    obstacles.extend(stack.iter().filter_map(|layer| on_root(layer, node, &root)));
+    obstacles.dedup();
+    let mut notes = out_of_sight(&stack);
+    if root.is_empty() {
+        notes.push("the disk of the root file system cannot be told on this system".to_string());
+    }
+    Ok(Uses { obstacles, notes })
+}
+
+/// Every use of a file that forbids writing.
+///
+/// # Errors
+/// As of [`look`].
+pub(crate) fn file_obstacles(path: &Path, paths: &SysPaths) -> io::Result<Vec<Obstacle>> {
+    let host = Host::look(paths)?;
+    let stack = host.stack(Thing::File(FileRef::at(path)));
+    let uses = stack.iter().flat_map(|layer| uses(layer, &stack, &host));
+    Ok(uses.map(|use_of| Obstacle { concern: Concern::FileInUse, ..use_of }).collect())
+}
+
+/// What uses `layer` from outside the stack.
+fn uses(layer: &Layer, stack: &[Layer], host: &Host<'_>) -> Vec<Obstacle> {
+    let on = place(layer);
+    let of = |user: User| {
+        let (concern, what) = match user {
+            User::Mount(point) => (Concern::Mounted, format!("mounted at {}", point.display())),
+            User::Swap(area) => (Concern::Swap, format!("in use as swap ({})", area.display())),
+            User::Holder(upper) => (Concern::Held, format!("held by {}", host.describe_up(&upper))),
+            User::Unknown(name) => (Concern::Held, format!("held by {name}")),
+            User::Loop(upper) => (Concern::Looped, format!("in use behind {}", host.describe_up(&upper))),
+            User::Btrfs(uuid) => (Concern::Held, format!("part of the mounted btrfs {uuid}")),
+            User::Bcache => (Concern::Held, "registered with bcache".to_string()),
         };
-        mounted(part, &mounts, &on, &mut found);
-        held(part, paths, &on, &mut found);
+        Obstacle::absolute(concern, format!("{on}{what}"))
+    };
+    let users = host.users(&layer.thing);
+    users.into_iter().filter(|user| !expected(user, layer, stack)).map(of).collect()
+}
+
+/// True for a use that is the target's own, or of other bytes.
+fn expected(user: &User, layer: &Layer, stack: &[Layer]) -> bool {
+    if !matches!(layer.role, Role::Beneath | Role::Disk) {
+        return false;
     }
-    for area in paths.swap_areas()? {
-        let Some(number) = DevNumber::of_block_device(&area) else { continue };
-        if overlapping.iter().any(|part| part.number == number) {
-            found.push(Obstacle::absolute(Concern::Swap, format!("in use as swap ({})", area.display())));
+    let lower = |role: Role| matches!(role, Role::Itself | Role::Beneath | Role::Disk);
+    let ours = stack.iter().filter(|layer| lower(layer.role)).filter_map(|layer| match &layer.thing {
+        Thing::Device(node) => Some(node),
+        Thing::File(_) => None,
+    });
+    let Thing::Device(below) = &layer.thing else {
+        return matches!(user, User::Loop(upper) if ours.clone().any(|node| node.number == upper.number));
+    };
+    let through: Vec<&Node> =
+        ours.clone().filter(|node| node.slaves().iter().any(|slave| slave.number == below.number)).collect();
+    match user {
+        User::Loop(upper) => ours.clone().any(|node| node.number == upper.number),
+        User::Holder(upper) => {
+            ours.clone().any(|node| node.number == upper.number)
+                || (!through.is_empty() && through.iter().all(|node| apart(node, upper, below)))
+        }
+        // The member of a bcache that is on top of it here.
+        User::Bcache => !through.is_empty(),
+        _ => false,
+    }
+}
+
+/// The start of a sentence on `layer`; empty for the target itself.
+fn place(layer: &Layer) -> String {
+    match (&layer.thing, layer.role) {
+        (_, Role::Itself) => String::new(),
+        (Thing::File(file), _) => format!("the file {} beneath it is ", file.path.display()),
+        (Thing::Device(node), Role::Partition) => format!("its partition {} is ", node.name()),
+        (Thing::Device(node), Role::Disk) => format!("its disk {} is ", node.name()),
+        (Thing::Device(node), Role::Beneath) => format!("{} beneath it is ", node.describe()),
+        (Thing::Device(node), Role::Twin) => {
+            format!(
+                "{}, of a disk with the same world-wide identifier (the same by another path?), is ",
+                node.name()
+            )
         }
     }
-    if root_disks(&mounts, paths).contains(&node.whole().map_or(node.number, |whole| whole.number)) {
-        found.push(Obstacle::absolute(Concern::RootDisk, "the disk of the root file system".to_string()));
-    }
-    Ok(found)
 }
 
-fn mounted(part: &Node, mounts: &[Mount], on: &str, found: &mut Vec<Obstacle>) {
-    for mount in mounts.iter().filter(|mount| mount.device() == Some(part.number)) {
-        found.push(Obstacle::absolute(Concern::Mounted, format!("{on}mounted at {}", mount.point.display())));
-    }
+/// Whether `layer` of the stack of `target` is on the disk of the root file system.
+fn on_root(layer: &Layer, target: &Node, root: &std::collections::BTreeSet<DevNumber>) -> Option<Obstacle> {
+    let Thing::Device(node) = &layer.thing else { return None };
+    let whole = node.whole().map_or(node.number, |whole| whole.number);
+    let statement = if node.disk == target.disk {
+        // Said once, of the target.
+        (layer.role == Role::Itself).then(|| "the disk of the root file system".to_string())?
+    } else {
+        format!("{}the disk of the root file system", place(layer))
+    };
+    root.contains(&whole).then(|| Obstacle::absolute(Concern::RootDisk, statement))
 }
 
-fn held(part: &Node, paths: &SysPaths, on: &str, found: &mut Vec<Obstacle>) {
-    for name in part.holders() {
-        let known = Node::named(&name, paths).map_or(name, |holder| holder.describe());
-        found.push(Obstacle::absolute(Concern::Held, format!("{on}held by {known}")));
-    }
-    // A btrfs of several disks names only one of them in its mount.
-    let all = paths.sys.join("fs/btrfs");
-    for uuid in names(&all) {
-        if names(all.join(&uuid).join("devices")).contains(&part.name()) {
-            found.push(Obstacle::absolute(Concern::Held, format!("{on}part of the mounted btrfs {uuid}")));
+/// Claims what lies beneath `node` and is not claimed by what is above it, as
+/// loop devices do not: nobody can mount it while the result is kept. Where
+/// something cannot be claimed, the obstacle that this is.
+///
+/// # Errors
+/// Where mounts or swap areas cannot be read.
+pub(crate) fn claim_beneath(node: &Node, paths: &SysPaths) -> io::Result<Result<Vec<File>, Obstacle>> {
+    let host = Host::look(paths)?;
+    let stack = host.stack(Thing::Device(node.clone()));
+    let claim = |layer: &Layer| {
+        let Thing::Device(below) = &layer.thing else { return None };
+        layer.unclaimed.then(|| exclusive(&below.dev_path(paths), below))
+    };
+    Ok(stack.iter().filter_map(claim).collect())
+}
+
+fn exclusive(path: &Path, below: &Node) -> Result<File, Obstacle> {
+    let flags = libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let failed = |error: io::Error| {
+        let name = below.describe();
+        if error.raw_os_error() == Some(libc::EBUSY) {
+            let statement = format!("{name} beneath it is open exclusively elsewhere");
+            return Obstacle::absolute(Concern::Busy, statement);
         }
+        let statement = format!(
+            "{name} beneath it cannot be claimed, so nobody's use can be ruled out: {error}{}",
+            hint(&error)
+        );
+        Obstacle::absolute(Concern::Unreadable, statement)
+    };
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    match file.metadata().map(|meta| std::os::unix::fs::MetadataExt::rdev(&meta)).map(DevNumber::from_dev) {
+        Ok(number) if number == below.number => Ok(file),
+        Ok(_) => Err(failed(io::Error::other(format!("{} is another device", path.display())))),
+        Err(error) => Err(failed(error)),
     }
 }
 
-/// The devices of the root file system, to the lowest disk.
-fn root_disks(mounts: &[Mount], paths: &SysPaths) -> BTreeSet<DevNumber> {
-    let roots = mounts.iter().filter(|mount| mount.point.as_os_str() == "/");
-    roots.filter_map(Mount::device).flat_map(|number| beneath(number, paths)).collect()
-}
-
-/// True where the disk of the root file system could be told.
-pub(crate) fn root_is_known(paths: &SysPaths) -> bool {
-    paths.mounts().is_ok_and(|mounts| !root_disks(&mounts, paths).is_empty())
+/// What of the stack another machine or program answers for: nothing can be
+/// told of who else uses it there.
+fn out_of_sight(stack: &[Layer]) -> Vec<String> {
+    let remote = |name: &String| {
+        ["nbd", "rbd", "drbd", "ublkb"].iter().any(|kind| {
+            name.strip_prefix(kind).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        })
+    };
+    let names = stack.iter().filter_map(|layer| match &layer.thing {
+        Thing::Device(node) => Some(node.name()).filter(remote),
+        Thing::File(_) => None,
+    });
+    names
+        .map(|name| {
+            format!("what answers for {name} cannot be looked at: make sure that nobody else uses it")
+        })
+        .collect()
 }
 
 /// The other whole disks that give the same serial, by name.
@@ -93,14 +194,4 @@ pub(crate) fn same_serial(node: &Node, serial: &str, paths: &SysPaths) -> Vec<St
         })
         .map(|other| other.name())
         .collect()
-}
-
-/// The loop device that has the file at `path` behind it.
-pub(crate) fn looped(path: &std::path::Path, paths: &SysPaths) -> Option<String> {
-    let loops = names(paths.sys.join("block")).into_iter();
-    loops.into_iter().find(|name| {
-        let file = paths.sys.join("block").join(name).join("loop/backing_file");
-        std::fs::read_to_string(file)
-            .is_ok_and(|text| std::path::Path::new(text.trim_end_matches('\n')) == path)
-    })
 }

@@ -20,6 +20,7 @@ mod profile;
 mod schedules;
 mod races;
 mod scratch_files;
+mod safety_matrix;
 mod streaming;
 mod suite;
 mod support;
