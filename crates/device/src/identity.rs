@@ -9,16 +9,20 @@
 //! `linux/fs.h`.
 
 mod facts;
+pub mod fingerprint;
 mod host;
 pub(crate) mod ioctl;
 mod listing;
 mod mounts;
+mod same;
 pub(crate) mod sysfs;
 
 pub use facts::{DeviceFacts, FileFacts, Kind, Transport, block_facts, device_facts, file_facts};
 pub use host::{HostFacts, host_facts};
 pub use listing::{Listing, list_devices};
 pub use mounts::{Mount, mount_of, parse_mountinfo, parse_swaps};
+pub use same::{Difference, FileIdentity, Identity, identity};
+pub use sysfs::{is_hostile, printable};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

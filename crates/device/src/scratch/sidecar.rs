@@ -100,6 +100,17 @@ pub(crate) fn read(path: &Path) -> Option<Sidecar> {
     Sidecar::from_json(&text)
 }
 
+/// The text of the field `key`, whatever its form; `None` where there is none.
+pub(crate) fn key_text(path: &Path) -> Option<String> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path_of(path)).ok()?;
+    let mut text = String::new();
+    file.take(4096).read_to_string(&mut text).ok()?;
+    let (_, rest) = text.contains("\"uflip-scratch-").then(|| text.split_once("\"key\""))??;
+    let value = rest.trim_start().strip_prefix(':')?.split([',', '}']).next()?;
+    Some(value.trim().trim_matches('"').to_string()).filter(|key| !key.is_empty())
+}
+
 /// Writes it durably: beside, then in place.
 pub(crate) fn write(path: &Path, sidecar: &Sidecar) -> io::Result<()> {
     let target = path_of(path);

@@ -2,6 +2,7 @@
 
 use crate::args::{ExportArgs, FormatArg, WhatArg};
 use crate::command::compare::subjects;
+use crate::printable::Clean;
 use crate::usage;
 use std::io::Write;
 use std::path::Path;
@@ -30,7 +31,8 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
             std::fs::File::create(path)
                 .map_err(|e| anyhow::anyhow!("cannot create {}: {e}", path.display()))?,
         )),
-        None => Box::new(std::io::stdout()),
+        None if format == Format::Parquet => Box::new(std::io::stdout()),
+        None => Box::new(Clean::new(std::io::stdout(), format == Format::Json)),
     };
     match args.what {
         WhatArg::Runs => export::runs(&contents, format, &mut out)?,
