@@ -263,6 +263,12 @@ fn refusal(asked: &Asked<'_>, name: &str, differences: &[Difference], gone: Opti
             (asked.type_for)(&path)
         );
     }
+    if asked.contents.manifest.options["remove_scratch"] == true {
+        text += &format!(
+            "\nuflip removes a scratch file that it made unasked once all is measured; what was measured: uflip show {}",
+            printable::word(&dir.to_string())
+        );
+    }
     if differences.iter().any(|d| d.what == "size") {
         text += "\nOn a device of another size start a new benchmark with another -o";
     } else {

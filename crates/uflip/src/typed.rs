@@ -89,7 +89,10 @@ fn is_choice(name: &str) -> bool {
 /// What the stored plan tells of an option that was left to its default.
 fn known(name: &str, contents: &StoreContents) -> Option<String> {
     match name {
-        "preset" => contents.plan["preset"].as_str().map(str::to_string),
+        // A job has none.
+        "preset" if contents.manifest.options["job"].is_null() => {
+            contents.plan["preset"].as_str().map(str::to_string)
+        }
         "seed" => Some(contents.manifest.seed.to_string()),
         _ => None,
     }

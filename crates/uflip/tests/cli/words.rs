@@ -94,7 +94,6 @@ fn hostile_strings_of_a_folder_reach_no_terminal() {
             }
             tried += 1;
         }
-        // All of them at once, as far as the file can still be read.
         std::fs::write(&path, &whole).unwrap();
     }
     assert!(tried > 40, "only {tried} places");
@@ -264,7 +263,7 @@ fn every_option_that_is_named_exists() {
     let known = options();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let measuring = ["run", "pattern", "job", "logical-block"];
-    // Commands by file, where the file's name is not theirs.
+    // The command of a file; a literal that is an option and no more is typed for another one.
     let command_of = |path: &str| -> Option<Vec<&str>> {
         let file = path.split("/command/").nth(1)?;
         let name = file.split(['/', '.']).next()?.replace('_', "-");
@@ -291,7 +290,7 @@ fn every_option_that_is_named_exists() {
                 } else if shown.contains("crates/device/") {
                     // Whoever measures may come to read it.
                     measuring.iter().all(has)
-                } else if let Some(commands) = command_of(&shown) {
+                } else if let Some(commands) = command_of(&shown).filter(|_| literal != option) {
                     commands.iter().any(has)
                 } else {
                     known.keys().map(String::as_str).any(|name| has(&name))
@@ -415,7 +414,7 @@ fn a_cause_is_said_once() {
         &["show", "nowhere"][..],
         &["show", "a.job"],
         &["export", "out", "-o", "no/where.csv"],
-        &["export", "out", "-o", "/dev/full"],
+        &["export", "out", "--format", "csv", "-o", "/dev/full"],
         &["export", "out", "--what", "records", "-o", "x.csv"],
         &["report", "out", "-o", "no/where.html"],
         &["compare", "out", "nowhere"],
@@ -446,7 +445,7 @@ fn nothing_is_to_be_gone_on_with_where_there_is_nothing() {
     let blocked = folder.join("file");
     std::fs::write(&blocked, "x").unwrap();
     for args in [
-        &["export", "out", "-o", "/dev/full"][..],
+        &["export", "out", "--format", "csv", "-o", "/dev/full"][..],
         &["report", "out", "-o", "file/x.html"],
         &["run", "null:64M", "-o", "file/out"],
         &["job", "null:64M", "none.job", "-o", "new"],
