@@ -9,10 +9,12 @@
 //! `linux/fs.h`.
 
 mod facts;
+pub mod fingerprint;
 mod host;
 pub(crate) mod ioctl;
 mod listing;
 mod mounts;
+mod same;
 pub(crate) mod stack;
 pub(crate) mod sysfs;
 
@@ -20,7 +22,9 @@ pub use facts::{DeviceFacts, FileFacts, Kind, Transport, block_facts, device_fac
 pub use host::{HostFacts, host_facts};
 pub use listing::{Listing, list_devices};
 pub use mounts::{Mount, mount_of, parse_mountinfo, parse_swaps};
+pub use same::{Difference, FileIdentity, Identity, identity};
 pub use stack::disk_of;
+pub use sysfs::{is_hostile, printable};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

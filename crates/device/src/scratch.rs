@@ -81,7 +81,7 @@ pub enum ScratchError {
         kept: Bytes,
     },
     /// A size that cannot be had.
-    #[error("a scratch file of {}B is not possible; type {instead} for --target-size", size.0)]
+    #[error("a scratch file of {}B is not possible; type {instead} for --scratch-size", size.0)]
     Size {
         /// The size asked for.
         size: Bytes,
@@ -139,7 +139,7 @@ pub enum ScratchError {
 fn fitting(free: Bytes, kept: Bytes) -> String {
     let room = free.0.saturating_sub(kept.0) & !(CHUNK as u64 - 1);
     if room >= SMALLEST.0 {
-        format!("Type --target-size {} or less, or name a file in another folder", Bytes(room).exact())
+        format!("Type --scratch-size {} or less, or name a file in another folder", Bytes(room).exact())
     } else {
         "Name a file in a folder of another disk".to_string()
     }
@@ -326,6 +326,15 @@ fn unlink(path: &Path, file: &File) -> Result<(), ScratchError> {
         return Err(ScratchError::Kept { path: path.to_path_buf(), why });
     }
     std::fs::remove_file(path).map_err(path_error("cannot remove", path))
+}
+
+/// What tells a scratch file from any other of its name and inode: the `key` of
+/// its sidecar. `None` where there is no sidecar of ours, or one without a key.
+pub fn identity(path: &Path) -> Option<String> {
+    match sidecar::read(path) {
+        Found::Ours(found) => Some(format!("{:#018x}", found.key.0)),
+        _ => None,
+    }
 }
 
 /// Keeps other uflips away while `file` is open, and notices one that measures

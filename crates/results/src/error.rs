@@ -54,7 +54,7 @@ pub(crate) fn path_error(what: &'static str, path: &Path) -> impl FnOnce(std::io
 fn hint(error: &std::io::Error) -> &'static str {
     use std::io::ErrorKind as K;
     match error.kind() {
-        K::StorageFull | K::QuotaExceeded => "; make room there, then go on with --resume",
+        K::StorageFull | K::QuotaExceeded => "; make room there",
         K::ReadOnlyFilesystem | K::PermissionDenied => "; choose a folder you may write to with -o",
         K::NotFound => "; is the path right?",
         _ => "",

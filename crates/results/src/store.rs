@@ -283,6 +283,15 @@ impl Store {
         write_whole(&self.dir.join(names::PLAN), &pretty(plan))
     }
 
+    /// Replaces the manifest, as a whole and durably: where what is measured from
+    /// now on is known by another name, or is another device.
+    ///
+    /// # Errors
+    /// [`StoreError::Path`]; the old one is then still there.
+    pub fn replace_manifest(&mut self, manifest: &Manifest) -> Result<(), StoreError> {
+        write_whole(&self.dir.join(names::MANIFEST), &pretty(manifest))
+    }
+
     /// Writes or replaces `calibration.json`, as a whole and durably.
     ///
     /// # Errors
@@ -332,9 +341,9 @@ impl Store {
         if self.unsynced >= runs || self.synced_at.elapsed() >= after { self.sync() } else { Ok(()) }
     }
 
-    fn fail(&self, run: u32, ios: u64, error: StoreError) -> SinkError {
+    fn fail(&self, ios: u64, error: StoreError) -> SinkError {
         let room = no_room(&error, &self.dir, ios).unwrap_or_default();
-        SinkError(format!("run {run} was measured but could not be kept: {error}{room}"))
+        SinkError(format!("{error}{room}"))
     }
 
     fn refuse_broken(&self) -> Result<(), SinkError> {
@@ -395,7 +404,7 @@ impl Sink for Store {
         let stats = kept.map_err(|error| {
             // Gone already where it was renamed.
             let _ = std::fs::remove_file(&temporary);
-            self.fail(run.id, ios, error)
+            self.fail(ios, error)
         })?;
         self.sync_if_due()?;
         Ok(stats)

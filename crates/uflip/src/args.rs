@@ -4,6 +4,7 @@
 pub mod compare;
 pub mod extra;
 
+use crate::typed::Typed;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use uflip_device::{Buffering, Bytes, Data, Discard, Engine, EngineOptions, Nanos};
@@ -106,9 +107,13 @@ pub struct RunArgs {
         conflicts_with_all = ["preset", "method", "only", "baselines", "values", "state", "io_size", "repeats", "pause_between", "seed", "resume"]
     )]
     pub plan_file: Option<PathBuf>,
-    /// Go on with the interrupted benchmark in DIR
+    /// Go on with the interrupted benchmark in DIR, on the device it began on
     #[arg(long, requires = "output")]
     pub resume: bool,
+    /// Go on although it is another device than the benchmark began on (or a
+    /// scratch file made anew); the results say from which run on
+    #[arg(long, requires = "resume")]
+    pub other_device: bool,
     /// Leave the scratch file in place afterwards
     #[arg(long)]
     pub keep_scratch: bool,
@@ -119,6 +124,8 @@ pub struct RunArgs {
     /// Print the result as JSON instead of curves
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }
 
 /// What goes into a plan.

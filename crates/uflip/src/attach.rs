@@ -18,6 +18,7 @@ use crate::args::AttachArgs;
 use crate::command::print;
 use crate::interrupt::{self, STOP};
 use crate::limits::half_of_memory;
+use crate::printable;
 use crate::target::simulated;
 use crate::usage;
 use answer::Answers;
@@ -81,7 +82,13 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<()> {
     attachment.place.write(&note)?;
     let mount = attachment.place.mount_point();
     if args.json {
-        print(&(serde_json::to_string(&Ready { event: "ready", note: &note, mount: &mount })? + "\n"))?;
+        print(
+            &(printable::json(&serde_json::to_string(&Ready {
+                event: "ready",
+                note: &note,
+                mount: &mount,
+            })?) + "\n"),
+        )?;
     } else {
         print(&format!("{}\n", device.display()))?;
         eprintln!("{}, simulated; interrupt (Ctrl-C) to detach", description.name);
@@ -90,7 +97,10 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<()> {
     let lateness = attachment.answers.report();
     attachment.end(&device)?;
     if args.json {
-        return print(&(serde_json::to_string(&Ended { event: "ended", device: &device, lateness })? + "\n"));
+        return print(
+            &(printable::json(&serde_json::to_string(&Ended { event: "ended", device: &device, lateness })?)
+                + "\n"),
+        );
     }
     eprintln!("{}: {lateness}", device.display());
     Ok(())
@@ -184,7 +194,7 @@ impl Drop for Attachment {
             let _ = loopdev::detach(&device, &self.place.file());
         }
         if let Err(error) = self.unmount() {
-            eprintln!("uflip: {error:#}; type: uflip sim detach --all");
+            eprintln!("uflip: {}; type: uflip sim detach --all", printable::chain(&error));
         }
     }
 }

@@ -17,13 +17,27 @@ pub mod show;
 pub mod sim;
 pub mod verify;
 
+use crate::printable;
 use std::io::Write;
 
 /// Writes data to standard output; progress and messages go to standard error.
+/// Nothing in it steers a terminal ([`printable`]).
 ///
 /// # Errors
 /// Where standard output is closed.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    write_out(&printable::lines(text))
+}
+
+/// The same of text that was painted where `color` is true.
+///
+/// # Errors
+/// As of [`print`].
+pub fn print_painted(text: &str, color: bool) -> anyhow::Result<()> {
+    write_out(&if color { printable::painted(text) } else { printable::lines(text) })
+}
+
+fn write_out(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
@@ -35,7 +49,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// # Errors
 /// Where standard output is closed.
 pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    print(&(printable::json(&serde_json::to_string_pretty(value)?) + "\n"))
 }
 
 /// A seed where the user gave none: different each time, and printed.

@@ -3,6 +3,10 @@
 //! interrupted. 2: what was typed makes no sense.
 #![forbid(unsafe_code)]
 
+// First, as its macros take the place of the standard ones in all that follows.
+#[macro_use]
+mod printable;
+
 mod args;
 #[cfg(target_os = "linux")]
 mod attach;
@@ -18,10 +22,12 @@ mod private;
 mod progress;
 mod reference;
 mod replay;
+mod same_device;
 mod target;
+mod typed;
 
 use args::{Cli, Command};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use std::process::ExitCode;
 
 /// What was typed makes no sense: exit code 2.
@@ -35,12 +41,12 @@ pub fn usage(error: impl std::fmt::Display) -> anyhow::Error {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = typed::parse_or_exit();
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("uflip: {error:#}");
+            eprintln!("uflip: {}", printable::chain(&error));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

@@ -5,6 +5,7 @@
 
 use crate::describe::round_time;
 use crate::live::Live;
+use crate::printable;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -59,8 +60,8 @@ impl Display {
             if let Some(group) = groups.iter_mut().find(|g| g.name == name) {
                 group.runs += 1;
             } else {
-                let bar =
-                    bars.add(ProgressBar::new(0).with_style(style.clone()).with_prefix(name.to_string()));
+                let bar = bars
+                    .add(ProgressBar::new(0).with_style(style.clone()).with_prefix(printable::line(name)));
                 groups.push(Group {
                     name: name.to_string(),
                     runs: 1,
@@ -98,7 +99,11 @@ impl Display {
         for group in self.groups.iter().filter(|g| self.terminal && !g.bar.is_finished()) {
             let mean = group.mean.map(|m| format!("  last mean {m}")).unwrap_or_default();
             let active = group.name == group_of(spec);
-            group.bar.set_message(if active { format!("{}{mean}  {left}", what(spec)) } else { mean });
+            group.bar.set_message(if active {
+                format!("{}{mean}  {left}", printable::line(&what(spec)))
+            } else {
+                mean
+            });
         }
     }
 
@@ -139,7 +144,7 @@ impl Display {
             live.note(text);
         } else if self.terminal {
             // A failed draw of a progress line loses nothing that is measured.
-            let _ = self.bars.println(text);
+            let _ = self.bars.println(printable::lines(text));
         } else {
             eprintln!("{text}");
         }

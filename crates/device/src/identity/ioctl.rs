@@ -57,10 +57,8 @@ pub(crate) fn disk_sequence(file: &File) -> Option<u64> {
     get_u64(file, BLKGETDISKSEQ).ok()
 }
 
-const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
-
-/// What is behind a loop device.
-#[derive(Clone, Copy, Debug)]
+/// What a loop device says of its backing file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoopStatus {
     /// `st_dev` of the file.
     pub device: u64,
@@ -68,19 +66,27 @@ pub(crate) struct LoopStatus {
     pub inode: u64,
     /// `st_rdev` of a device behind it; of a file 0, or `device` before Linux 5.17.
     pub rdev: u64,
+    /// Where in the file the device begins, in bytes.
+    pub offset: u64,
 }
+
+/// `LOOP_GET_STATUS64` of `linux/loop.h`.
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
+
+/// `struct loop_info64` is 232 bytes, the first of them `lo_device`,
+/// `lo_inode`, `lo_rdevice` and `lo_offset`, of 64 bits each.
+const LOOP_INFO_WORDS: usize = 29;
 
 /// Asks a loop device what is behind it; an error where nothing is, and for
 /// every other kind of device.
 pub(crate) fn loop_status(file: &File) -> io::Result<LoopStatus> {
-    // `struct loop_info64` has 232 bytes, of which the first 24 are used.
-    let mut info = [0u64; 29];
+    let mut info = [0u64; LOOP_INFO_WORDS];
     // SAFETY: the descriptor is open for as long as `file` lives; the request
-    // writes one `struct loop_info64`, 232 bytes with an alignment of 8, which
-    // `info` has room for.
+    // writes one `struct loop_info64` of 232 bytes, which is the size of `info`,
+    // and any bytes are valid for u64.
     let rc = unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, info.as_mut_ptr()) };
     if rc != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(LoopStatus { device: info[0], inode: info[1], rdev: info[2] })
+    Ok(LoopStatus { device: info[0], inode: info[1], rdev: info[2], offset: info[3] })
 }

@@ -7,14 +7,18 @@ use std::path::{Path, PathBuf};
 /// The longest text taken from a device about itself, in characters.
 const LONGEST: usize = 200;
 
-/// `text` with what could steer a terminal or upset a table replaced by `?`:
-/// control characters and those that change the direction of writing.
-pub(crate) fn printable(text: &str) -> String {
-    let hostile = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().map(|c| if hostile(c) { '?' } else { c }).collect()
+/// True for what could steer a terminal, upset a table or show other words than
+/// there are: control characters, those that change the direction of writing,
+/// and those that are not seen.
+pub fn is_hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `text` with everything that [is hostile](is_hostile) replaced by `?`.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if is_hostile(c) { '?' } else { c }).collect()
 }
 
 /// Trims `text`, cuts it to a sensible length and makes it [`printable`].

@@ -110,11 +110,11 @@ fn a_full_disk_is_refused_with_the_numbers() {
     assert!(fits(9 * g + g / 2, 10 * g, 10 * g).is_ok());
     assert!(fits(9 * g + g / 2 + 4096, 10 * g, 10 * g).is_err());
     let told = fits(50 * g, 10 * g, 100 * g).unwrap_err().to_string();
-    for part in ["/data/s of 50G", "10G are free", "1G stay free", "--target-size 9G", "another folder"] {
+    for part in ["/data/s of 50G", "10G are free", "1G stay free", "--scratch-size 9G", "another folder"] {
         assert!(told.contains(part), "{told}");
     }
     let told = fits(50 * g, g, 100 * g).unwrap_err().to_string();
-    assert!(told.contains("another disk") && !told.contains("--target-size"), "{told}");
+    assert!(told.contains("another disk") && !told.contains("--scratch-size"), "{told}");
     let folder = tempfile::tempdir().unwrap();
     let error = quiet(&folder.path().join("s"), 1 << 60, None).unwrap_err();
     assert!(matches!(error, ScratchError::Full { .. }), "{error}");

@@ -52,7 +52,7 @@ pub(super) fn findings(
     all
 }
 
-/// Codes `target_warning` and `page_cache`.
+/// Codes `target_warning`, `page_cache` and `device_changed`.
 fn of_manifest(contents: &StoreContents) -> Vec<Finding> {
     let manifest = &contents.manifest;
     let warnings = manifest.target.get("warnings").and_then(|w| w.as_array()).into_iter().flatten();
@@ -65,7 +65,32 @@ fn of_manifest(contents: &StoreContents) -> Vec<Finding> {
             "IOs went through the page cache: the figures are those of memory as much as of the device.";
         all.push(finding("page_cache", Severity::Serious, text.into(), Vec::new()));
     }
+    all.extend(device_changed(contents));
     all
+}
+
+/// Code `device_changed`, one finding a change.
+fn device_changed(contents: &StoreContents) -> Vec<Finding> {
+    let changes = contents.manifest.target.get("changed").and_then(|c| c.as_array()).into_iter().flatten();
+    let of = |change: &serde_json::Value| {
+        let from_run = change["from_run"].as_u64();
+        let since = change["unix_ns"].as_u64().unwrap_or(0);
+        let after = |row: &&RunRow| match row.outcome.started_unix_ns {
+            Some(started) => started >= since,
+            None => from_run.is_some_and(|from| u64::from(row.spec.id) >= from),
+        };
+        let runs: Vec<u32> = contents.runs.iter().filter(after).map(|row| row.spec.id).collect();
+        let told = change["differences"].as_array().into_iter().flatten().filter_map(|d| {
+            Some(format!("{} was {}, is {}", d["what"].as_str()?, d["was"].as_str()?, d["is"].as_str()?))
+        });
+        let told = told.collect::<Vec<_>>().join("; ");
+        let from = from_run.map_or("later".to_string(), |run| format!("run {run}"));
+        let text = format!(
+            "From {from} on another device was measured ({told}): the figures are those of two devices."
+        );
+        finding("device_changed", Severity::Serious, text, runs)
+    };
+    changes.map(of).collect()
 }
 
 /// Codes `state_not_enforced`, `space_reused` and `incomplete`.

@@ -2,6 +2,7 @@
 //! demonstration.
 
 use super::{ConsentArgs, EngineArgs};
+use crate::typed::Typed;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -51,12 +52,18 @@ pub struct JobArgs {
     /// The size of a scratch file that has to be made
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub scratch_size: Bytes,
-    /// Go on with the interrupted job in DIR
+    /// Go on with the interrupted job in DIR, on the device it began on
     #[arg(long, requires = "output", conflicts_with_all = ["file", "suite"])]
     pub resume: bool,
+    /// Go on although it is another device than the job began on (or a scratch
+    /// file made anew); the results say from which run on
+    #[arg(long, requires = "resume")]
+    pub other_device: bool,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }
 
 impl JobArgs {
@@ -77,7 +84,9 @@ impl JobArgs {
             seed: None,
             scratch_size,
             resume: false,
+            other_device: false,
             json: false,
+            typed: Typed::default(),
         }
     }
 }
@@ -127,12 +136,18 @@ pub struct LogicalBlockArgs {
     /// The size of a scratch file that has to be made
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub scratch_size: Bytes,
-    /// Go on with the interrupted procedure in DIR
+    /// Go on with the interrupted procedure in DIR, on the device it began on
     #[arg(long, requires = "output")]
     pub resume: bool,
+    /// Go on although it is another device than the procedure began on (or a
+    /// scratch file made anew); the results say from which run on
+    #[arg(long, requires = "resume")]
+    pub other_device: bool,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }
 
 /// `uflip predict`

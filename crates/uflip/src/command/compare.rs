@@ -2,7 +2,7 @@
 
 use crate::args::compare::CompareArgs;
 use crate::command::run::measure_simulated_as;
-use crate::command::{print, print_json};
+use crate::command::{print_json, print_painted};
 use crate::private::PrivateFolder;
 use crate::usage;
 use anyhow::{Context, bail};
@@ -45,7 +45,8 @@ pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
         let out = std::io::stdout();
         let color = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let width = if out.is_terminal() { usize::from(console::Term::stdout().size().1) } else { 80 };
-        print(&render_text(&made, Style { width: width.clamp(80, 140), color, ascii: false }))?;
+        let text = render_text(&made, Style { width: width.clamp(80, 140), color, ascii: false });
+        print_painted(&text, color)?;
     }
     let failed: Vec<&str> = made.rules.iter().filter(|r| r.failed).map(|r| r.rule.as_str()).collect();
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join("; ")) }

@@ -2,6 +2,7 @@
 
 use crate::args::{ExportArgs, FormatArg, WhatArg};
 use crate::command::compare::subjects;
+use crate::printable::Clean;
 use crate::usage;
 use std::io::Write;
 use std::path::Path;
@@ -34,7 +35,10 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
             let out = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
             Ok(out.finish()?)
         }
-        None => write(&contents, &args, format, &mut std::io::stdout()),
+        None if format == Format::Parquet => write(&contents, &args, format, &mut std::io::stdout()),
+        None => {
+            write(&contents, &args, format, &mut Clean::new(std::io::stdout(), format == Format::Json))
+        }
     }
 }
 

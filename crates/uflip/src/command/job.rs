@@ -4,12 +4,14 @@
 use crate::args::RunArgs;
 use crate::args::extra::{JobArgs, LogicalBlockArg};
 use crate::args::{Cli, Command};
-use crate::command::run::stored_plan;
+use crate::command::run::{consent_again, stored_plan};
 use crate::command::{fresh_seed, print, print_json, profile, report};
 use crate::describe::round_time;
 use crate::interrupt::{self, STOP};
 use crate::progress::Display;
+use crate::same_device::{self, Asked};
 use crate::target::{self, Access, Opened, claim_output, target_name};
+use crate::typed::{self, Chosen};
 use crate::{input, limits, usage};
 use anyhow::{Context, bail};
 use clap::Parser;
@@ -20,6 +22,7 @@ use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::safety::wear_note;
 use uflip_device::{Bytes, Data, EngineOptions, Geometry, Nanos, measure_overhead, unix_now};
 use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
+use uflip_measure::run::Sink;
 use uflip_measure::{Control, Progress};
 use uflip_results::{Claim, Durability, Manifest, RunRow, Store, StoreContents, job_report};
 
@@ -32,7 +35,14 @@ struct JobOptions {
     engine: EngineOptions,
     /// The whole job as text.
     job: String,
+    /// The options, given or by default; a resume refuses others.
+    #[serde(default, skip_serializing_if = "Chosen::is_empty")]
+    chosen: Chosen,
 }
+
+/// What a resume heeds.
+const HEEDED: [&str; 7] =
+    ["output", "resume", "other-device", "erase-device", "seed", "keep-scratch", "json"];
 
 /// Everything ready to be measured.
 pub struct Session {
@@ -76,8 +86,10 @@ pub fn suite(args: RunArgs) -> anyhow::Result<()> {
         engine,
         consent,
         resume,
+        other_device,
         json,
         keep_scratch,
+        typed,
         ..
     } = args;
     let own_scratch = target.is_none() && !resume && !keep_scratch;
@@ -86,7 +98,9 @@ pub fn suite(args: RunArgs) -> anyhow::Result<()> {
     let target = target.unwrap_or_else(|| target::SCRATCH.to_string());
     let args = JobArgs::of(target, engine, consent, plan.scratch_size);
     let (only, seed) = (plan.only, plan.seed);
-    perform(&JobArgs { suite, only, logical_block, output, seed, resume, json, ..args })?;
+    let args =
+        JobArgs { suite, only, logical_block, output, seed, resume, other_device, json, typed, ..args };
+    perform(&args)?;
     if own_scratch {
         target::remove_scratch(Path::new(target::SCRATCH));
     }
@@ -110,8 +124,8 @@ fn perform(args: &JobArgs) -> anyhow::Result<()> {
     let count = store.len();
     drop((store, opened));
     let go_on = || {
-        let dir = dir.display();
-        format!("{count} runs are kept in {dir}; go on with: uflip job {} -o {dir} --resume", args.target)
+        let again = same_device::to_type("job", &args.target, &dir) + &consent_again(&args.consent);
+        format!("{count} runs are kept in {}; go on with: {again}", dir.display())
     };
     if finished.with_context(go_on)? {
         bail!("interrupted; {}", go_on());
@@ -275,13 +289,17 @@ fn begin(args: &JobArgs) -> anyhow::Result<Session> {
 pub fn start(args: &JobArgs, claim: Claim, job: Job, seed: u64) -> anyhow::Result<Session> {
     let engine = engine(args, &job, seed)?;
     let target = target_name(Some(&args.target))?;
-    let options = JobOptions { target, engine, job: job.to_string() };
+    let options = JobOptions { target, engine, job: job.to_string(), chosen: args.typed.chosen() };
     let writes = job.lines.iter().any(writes_line);
     let opened = open(args, &options, writes, args.scratch_size)?;
     let planned = job::expand(&job, &options.target, opened.device.geometry(), seed).map_err(usage)?;
     let mut manifest = Manifest::new(env!("CARGO_PKG_VERSION"), planned.plan.seed);
-    manifest.target =
-        serde_json::json!({ "name": opened.name, "facts": opened.facts, "warnings": opened.warnings });
+    manifest.target = serde_json::json!({
+        "name": opened.name,
+        "facts": opened.facts,
+        "identity": same_device::for_manifest(&opened.name),
+        "warnings": opened.warnings,
+    });
     manifest.host = serde_json::to_value(host_facts(&SysPaths::default()))?;
     manifest.overhead = serde_json::to_value(measure_overhead())?;
     manifest.options = serde_json::to_value(&options)?;
@@ -304,15 +322,22 @@ fn writes_line(line: &job::Line) -> bool {
 /// # Errors
 /// Where there is none, or the target is another one now.
 pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
-    let dir = args.output.clone().context("--resume needs -o DIR")?;
+    let dir = typed::folder(args.output.as_deref())?.to_path_buf();
     // Before anything is read that somebody else may be changing.
     let claim = Claim::existing(&dir)?;
     let contents = Store::open(&dir)?;
+    args.typed.refuse_without_effect(&contents, &HEEDED)?;
     let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())
         .with_context(|| format!("{} was not made by uflip job", dir.display()))?;
-    if target_name(Some(&args.target))? != options.target {
-        return Err(usage(format!("{} measures {}, not {}", dir.display(), options.target, args.target)));
-    }
+    let typed = target_name(Some(&args.target))?;
+    let answer = same_device::ask(&Asked {
+        contents: &contents,
+        stored: &options.target,
+        typed: Some(&typed),
+        other: args.other_device,
+        data: options.engine.data,
+        type_for: &|target| same_device::to_type("job", target, &dir),
+    })?;
     let job = job::parse(&options.job).with_context(|| format!("{}: the job", dir.display()))?;
     let plan = stored_plan(&contents)?;
     let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
@@ -327,9 +352,9 @@ pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
         job::drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
     });
     let kept = kept.collect();
-    let store = Store::resume_in(claim, None, None)?;
+    let mut store = Store::resume_in(claim, args.seed, None)?;
     store.notes().iter().for_each(|note| eprintln!("note: {note}"));
-    let mut options = options;
+    let mut options = JobOptions { target: answer.name.clone(), ..options };
     if let Data::Age | Data::AgeFrom(_) = options.engine.data {
         // The stamps count on from what the device has seen of this job.
         let write = |row: &&RunRow| row.spec.pattern.writes();
@@ -340,6 +365,9 @@ pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
     if opened.device.geometry() != plan.geometry {
         bail!("{} has another size now; start the job anew with another -o", options.target);
     }
+    answer.still_is(&opened.name)?;
+    let next_run = plan.runs().map(|run| run.id).find(|id| !store.has(*id));
+    answer.record(&mut store, &contents.manifest, next_run, &opened.facts)?;
     Ok(Session { dir, store, job, planned, opened, options, kept })
 }
 

@@ -4,8 +4,10 @@
 use crate::args::extra::{JobArgs, LogicalBlockArgs};
 use crate::args::{Cli, Command};
 use crate::command::job::{Session, resume, start};
+use crate::command::run::consent_again;
 use crate::command::{fresh_seed, print, print_json, profile, report};
 use crate::interrupt::{self, STOP};
+use crate::same_device::to_type;
 use crate::target::{self, claim_output, target_name};
 use crate::usage;
 use anyhow::{Context, bail};
@@ -41,7 +43,17 @@ pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
         return go_on(args);
     }
     let LogicalBlockArgs {
-        target, bytes, largest, output, engine, consent, seed, scratch_size, json, ..
+        target,
+        bytes,
+        largest,
+        output,
+        engine,
+        consent,
+        seed,
+        scratch_size,
+        json,
+        typed,
+        ..
     } = args;
     let seed = seed.unwrap_or_else(fresh_seed);
     let job = logical_block::job(&bytes, largest).map_err(usage)?;
@@ -51,28 +63,48 @@ pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
     place.may_be_written(&consent.erase_device)?;
     let claim = claim_output(output.as_deref())?;
     let dir = claim.dir().to_path_buf();
-    let args = JobArgs::of(name, engine, consent, scratch_size);
+    let again = consent_again(&consent);
+    let args = JobArgs { typed, ..JobArgs::of(name, engine, consent, scratch_size) };
     let mut session = start(&args, claim, job, seed)?;
-    conclude(&target, &dir, &mut session, json)
+    conclude(&target, &again, &dir, &mut session, json)
 }
 
 /// Goes on with the procedure in `-o DIR`.
 fn go_on(args: LogicalBlockArgs) -> anyhow::Result<()> {
-    let LogicalBlockArgs { target, output, engine, consent, scratch_size, json, .. } = args;
+    let LogicalBlockArgs {
+        target,
+        output,
+        engine,
+        consent,
+        scratch_size,
+        seed,
+        other_device,
+        json,
+        typed,
+        ..
+    } = args;
     let dir = output.unwrap_or_default();
+    let again = consent_again(&consent);
     let job = JobArgs::of(target.clone(), engine, consent, scratch_size);
-    let mut session = resume(&JobArgs { output: Some(dir.clone()), resume: true, ..job })?;
+    let job = JobArgs { output: Some(dir.clone()), resume: true, seed, other_device, typed, ..job };
+    let mut session = resume(&job)?;
     if !session.job.lines.iter().all(|line| line.name.starts_with(logical_block::LINE)) {
         return Err(usage(format!("{} was not made by uflip logical-block", dir.display())));
     }
-    conclude(&target, &dir, &mut session, json)
+    conclude(&target, &again, &dir, &mut session, json)
 }
 
 /// Measures what is missing and prints the answers.
-fn conclude(target: &str, dir: &Path, session: &mut Session, json: bool) -> anyhow::Result<()> {
+fn conclude(
+    target: &str,
+    consent: &str,
+    dir: &Path,
+    session: &mut Session,
+    json: bool,
+) -> anyhow::Result<()> {
     let go_on = || {
-        let dir = dir.display();
-        format!("what was written is kept; go on with: uflip logical-block {target} -o {dir} --resume")
+        let again = to_type("logical-block", target, dir);
+        format!("what was written is kept; go on with: {again}{consent}")
     };
     session.opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let found = measure(session, &mut |pass| {

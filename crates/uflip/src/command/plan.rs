@@ -143,7 +143,9 @@ fn as_text(plan: &Plan, name: &str, place: &Place) -> String {
         round_time(Duration::from(whole))
     );
     if plan.preset == Preset::Quick && whole > QUICK_BUDGET {
-        text += &format!("           cut to the quick budget of {QUICK_BUDGET}; --budget gives it more\n");
+        text += &format!(
+            "           cut to the quick budget of {QUICK_BUDGET}; uflip run --budget gives it more\n"
+        );
     }
     for (micro, runs) in runs_by_group(plan) {
         text += &format!("  {micro:13} {runs:5} runs\n");

@@ -8,14 +8,17 @@ mod plan_file;
 
 pub use plan_file::stored as stored_plan;
 
-use crate::args::{Cli, Command, MethodArg, RunArgs};
+use crate::args::{Cli, Command, ConsentArgs, MethodArg, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, plan_options, writes};
 use crate::command::{fresh_seed, job, profile, report, show};
 use crate::describe;
 use crate::interrupt::{self, STOP};
 use crate::live::Live;
+use crate::printable::{self, word};
 use crate::progress::Display;
+use crate::same_device::{self, Asked};
 use crate::target::{self, Access, Opened, Place, claim_output, target_name};
+use crate::typed::{self, Chosen};
 use crate::{limits, usage};
 use anyhow::{Context, bail};
 use clap::Parser;
@@ -48,7 +51,14 @@ struct RunOptions {
     /// What the automatic method was asked for; None where lengths are fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     auto: Option<AutoOptions>,
+    /// The options, given or by default; a resume refuses others.
+    #[serde(default, skip_serializing_if = "Chosen::is_empty")]
+    chosen: Chosen,
 }
+
+/// What a resume heeds.
+const HEEDED: [&str; 9] =
+    ["output", "resume", "other-device", "erase-device", "budget", "seed", "keep-scratch", "live", "json"];
 
 /// What a person sees of a benchmark.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,11 +86,12 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         return job::suite(args);
     }
     let (dir, options) = measure_as_typed(&args, Extent::Whole)?;
+    profile::make(&dir)?;
+    report::write_report(&dir, None)?;
+    // Last: without it there is nothing to go on with.
     if options.remove_scratch {
         target::remove_scratch(Path::new(&options.target));
     }
-    profile::make(&dir)?;
-    report::write_report(&dir, None)?;
     show::print_results(&dir, args.json, false)
 }
 
@@ -97,15 +108,16 @@ pub fn calibrate(args: RunArgs) -> anyhow::Result<()> {
     let path = dir.join("calibration.json");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     if args.json {
-        return crate::command::print(&text);
+        return crate::command::print(&printable::json(&text));
     }
     let found: Calibration =
         serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
     crate::command::print(&found.to_string())?;
     eprintln!(
-        "the plan is in {0}/plan.json and may be edited; measure by it: uflip run -o {0} --resume{1}",
+        "the plan is in {}/plan.json and may be edited; measure by it: uflip run -o {} --resume{}",
         dir.display(),
-        consent_again(&args)
+        word(&dir.to_string_lossy()),
+        consent_again(&args.consent)
     );
     Ok(())
 }
@@ -126,11 +138,15 @@ fn measure_as_typed(args: &RunArgs, extent: Extent) -> anyhow::Result<(PathBuf, 
     let Session { dir, store, options, opened, .. } = session;
     let kept = store.len();
     drop((store, opened));
-    let go_on =
-        || format!("{kept} runs are kept in {}; go on with: uflip run -o {0} --resume", dir.display());
+    let go_on = || {
+        format!(
+            "{kept} runs are kept in {0}; go on with: uflip run -o {0} --resume",
+            word(&dir.to_string_lossy())
+        )
+    };
     let stopped = finished.with_context(go_on)?;
     if stopped {
-        bail!("interrupted; {}{}", go_on(), consent_again(args));
+        bail!("interrupted; {}{}", go_on(), consent_again(&args.consent));
     }
     Ok((dir, options))
 }
@@ -153,8 +169,8 @@ pub fn measure_simulated_as(target: &str, seed: u64, folder: &Path, more: &[OsSt
 }
 
 /// What else has to be typed to resume.
-fn consent_again(args: &RunArgs) -> String {
-    args.consent.erase_device.iter().map(|value| format!(" --erase-device {value}")).collect()
+pub(crate) fn consent_again(consent: &ConsentArgs) -> String {
+    consent.erase_device.iter().map(|value| format!(" --erase-device {}", word(value))).collect()
 }
 
 /// What a new benchmark starts with.
@@ -222,6 +238,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Session> {
         budget_ns: budget,
         remove_scratch: args.target.is_none() && !args.keep_scratch,
         auto,
+        chosen: args.typed.chosen(),
     };
     let manifest = manifest(seed, &opened, &options)?;
     let store = Store::create_in(claim, &manifest, &serde_json::to_value(&plan)?)?;
@@ -230,24 +247,28 @@ fn begin(args: &RunArgs) -> anyhow::Result<Session> {
 
 /// The interrupted benchmark in `-o DIR`, its target and plan taken from there.
 fn resume(args: &RunArgs) -> anyhow::Result<Session> {
-    let dir = args.output.clone().context("--resume needs -o DIR")?;
+    let dir = typed::folder(args.output.as_deref())?.to_path_buf();
     // Before anything is read that somebody else may be changing.
     let claim = Claim::existing(&dir)?;
     let contents = Store::open(&dir)?;
+    args.typed.refuse_without_effect(&contents, &HEEDED)?;
     let options: RunOptions = serde_json::from_value(contents.manifest.options.clone())
         .with_context(|| format!("{} was not made by uflip run", dir.display()))?;
-    if args.target.is_some() && target_name(args.target.as_deref())? != options.target {
-        return Err(usage(format!(
-            "{} measures {}; leave the target away to go on",
-            dir.display(),
-            options.target
-        )));
-    }
+    let typed = args.target.as_deref().map(|target| target_name(Some(target))).transpose()?;
+    let answer = same_device::ask(&Asked {
+        contents: &contents,
+        stored: &options.target,
+        typed: typed.as_deref(),
+        other: args.other_device,
+        data: options.engine.data,
+        type_for: &|target| same_device::to_type("run", target, &dir),
+    })?;
     let plan = stored_plan(&contents)?;
-    let store = Store::resume_in(claim, args.plan.seed, None)?;
+    let mut store = Store::resume_in(claim, args.plan.seed, None)?;
     store.notes().iter().for_each(|note| eprintln!("note: {note}"));
-    let mut options = options;
+    let mut options = RunOptions { target: answer.name.clone(), ..options };
     options.budget_ns = args.budget.or(options.budget_ns);
+    options.remove_scratch &= !args.keep_scratch;
     let preview = options.auto.as_ref().map(|auto| make_plan(&auto.plan, auto.geometry)).transpose()?;
     let opened = target::open(
         &options.target,
@@ -268,6 +289,9 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
             plan.geometry.capacity
         );
     }
+    answer.still_is(&opened.name)?;
+    let next_run = plan.runs().map(|run| run.id).find(|id| !store.has(*id));
+    answer.record(&mut store, &contents.manifest, next_run, &opened.facts)?;
     Ok(Session { dir, store, plan, opened, options })
 }
 
@@ -290,6 +314,7 @@ fn manifest(seed: u64, opened: &Opened, options: &RunOptions) -> anyhow::Result<
         "summary": format!("{}; {}", opened.summary, describe::engine(&options.engine)),
         "name": opened.name,
         "facts": opened.facts,
+        "identity": same_device::for_manifest(&opened.name),
         "warnings": opened.warnings,
     });
     manifest.host = summarised(&host, describe::host(&host))?;

@@ -1,7 +1,7 @@
 //! `uflip show`: what a folder holds, as `uflip run` printed it.
 
 use crate::args::ShowArgs;
-use crate::command::{print, print_json};
+use crate::command::{print_json, print_painted};
 use std::io::IsTerminal;
 use std::path::Path;
 use uflip_results::terminal::{self, Style};
@@ -28,5 +28,5 @@ pub fn print_results(dir: &Path, json: bool, ascii: bool) -> anyhow::Result<()> 
     let color = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let width = if out.is_terminal() { console::Term::stdout().size().1 } else { 80 };
     let style = Style { width: usize::from(width).clamp(60, 120), color, ascii };
-    print(&terminal::render_with(&view, style))
+    print_painted(&terminal::render_with(&view, style), color)
 }

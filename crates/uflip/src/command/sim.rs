@@ -120,7 +120,7 @@ fn detach(args: &DetachArgs) -> anyhow::Result<()> {
         let name = note.device.as_deref().map_or(note.target.clone(), |device| device.display().to_string());
         match place.end(note) {
             Ok(()) => eprintln!("{name} is detached"),
-            Err(error) => failed.push(format!("{name}: {error:#}")),
+            Err(error) => failed.push(format!("{name}: {}", crate::printable::chain(&error))),
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(anyhow::anyhow!("{}", failed.join("\n"))) }

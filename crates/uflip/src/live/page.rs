@@ -120,7 +120,7 @@ impl Board {
         let mut out = "\x1b[H".to_string();
         let last = lines.len().saturating_sub(1);
         for (at, line) in lines.iter().enumerate() {
-            let cut: String = line.chars().take(columns).collect();
+            let cut: String = crate::printable::line(line).chars().take(columns).collect();
             let _ = write!(out, "{cut}\x1b[K{}", if at < last { "\r\n" } else { "" });
         }
         out + "\x1b[J"

@@ -1,0 +1,348 @@
+//! Whether a resume meets the device that the benchmark began on.
+//!
+//! Asked before anything is opened for writing, in the order: what the device
+//! says of itself ([`Identity`]), what stands on it (`identity::fingerprint`,
+//! with places that the last kept runs wrote). Identity decides, not the path:
+//! the same device under another name goes on; another device under the same
+//! name is refused, with the name that the right one has now where it is found.
+//! Where another one is wanted (`--other-device`) the manifest says from which
+//! run on it was measured. Method and limits: `docs/method.md`.
+
+use crate::{printable, target, usage};
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use std::path::Path;
+use uflip_device::identity::fingerprint::{self, Fingerprint, Left};
+use uflip_device::identity::{DeviceFacts, Difference, Identity, Kind, SysPaths, identity, list_devices};
+use uflip_device::stamp::Key;
+use uflip_device::{Data, unix_now};
+use uflip_measure::{Mode, Plan, State, Step};
+use uflip_results::{Manifest, Store, StoreContents, read_row_groups};
+
+/// Of so many of the last kept runs that wrote …
+const RUNS: usize = 4;
+/// … so many writes are looked at.
+const WRITES: usize = 32;
+
+/// What a resume is about.
+pub struct Asked<'a> {
+    /// The results so far.
+    pub contents: &'a StoreContents,
+    /// The target as the benchmark began on it.
+    pub stored: &'a str,
+    /// The target as typed now, made absolute.
+    pub typed: Option<&'a str>,
+    /// Whether another device is wanted.
+    pub other: bool,
+    /// What the runs write.
+    pub data: Data,
+    /// What to type for this target: `uflip run TARGET -o out --resume`.
+    pub type_for: &'a dyn Fn(&str) -> String,
+}
+
+/// What was found.
+pub struct Answer {
+    /// The target to open.
+    pub name: String,
+    /// What is not as it was, where that is wanted; else nothing.
+    differences: Vec<Difference>,
+    /// Of a path.
+    identity: Option<Identity>,
+    stored: String,
+}
+
+/// The identity of target `name` for the manifest, with its contents: before
+/// anything is written to it. Null for a device that is not in this machine.
+pub fn for_manifest(name: &str) -> Value {
+    let Some(mut found) =
+        is_path(name).then(|| identity(Path::new(name), &SysPaths::default()).ok()).flatten()
+    else {
+        return Value::Null;
+    };
+    // What cannot be read is not known; the rest still tells.
+    let _ = found.fingerprint();
+    serde_json::to_value(found).unwrap_or(Value::Null)
+}
+
+fn is_path(name: &str) -> bool {
+    !(name.starts_with("null:") || name.starts_with("sim:")) || Path::new(name).exists()
+}
+
+/// Finds out whether the target is the device that `asked.contents` are of.
+///
+/// # Errors
+/// Where it is not and that is not wanted, with what to type.
+pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
+    let name = asked.typed.unwrap_or(asked.stored).to_string();
+    let answer = |differences, identity| {
+        Ok(Answer { name: name.clone(), differences, identity, stored: asked.stored.to_string() })
+    };
+    if !is_path(&name) || !is_path(asked.stored) {
+        if name != asked.stored {
+            return Err(usage(format!(
+                "{} measures {}, not {name}; leave the target away to go on",
+                asked.contents.dir.display(),
+                asked.stored
+            )));
+        }
+        let differences = described_otherwise(asked, &name)?;
+        if !differences.is_empty() && !asked.other {
+            return Err(refusal(asked, &name, &differences, None));
+        }
+        return answer(differences, None);
+    }
+    let then = stored_identity(asked.contents);
+    if let Some(gone) = gone(&name) {
+        if !asked.other {
+            return Err(refusal(asked, &name, &[], Some(gone)));
+        }
+        let was = then.file.as_ref().map_or(asked.stored.to_string(), |file| file.path.clone());
+        let made = Difference {
+            what: "file".into(),
+            was: format!("{was}, which is gone"),
+            is: format!("{name}, made anew"),
+        };
+        return answer(vec![made], None);
+    }
+    let now = match identity(Path::new(&name), &SysPaths::default()) {
+        Ok(now) => now,
+        Err(error) => {
+            return Err(refusal(asked, &name, &[], Some(format!("it cannot be looked at: {error}"))));
+        }
+    };
+    let mut differences = then.differences(&now);
+    if differences.is_empty() {
+        differences = contents_differ(asked, &then, &now);
+    }
+    if !differences.is_empty() && !asked.other {
+        return Err(refusal(asked, &name, &differences, None));
+    }
+    if differences.is_empty() && name != asked.stored {
+        eprintln!("note: {name} is the device that was {} when it was measured before", asked.stored);
+    }
+    if differences.is_empty() && asked.contents.manifest.target.get("identity").is_none() {
+        eprintln!(
+            "note: {} was begun by an earlier version, which kept less of a device's identity: what it kept agrees",
+            asked.contents.dir.display()
+        );
+    }
+    answer(differences, Some(now))
+}
+
+/// Why nothing can be compared at this path: there is nothing to measure on.
+fn gone(name: &str) -> Option<String> {
+    let path = Path::new(name);
+    match path.metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Some("nothing is there any more".to_string())
+        }
+        Ok(meta) if meta.is_file() && meta.len() == 0 => Some("it is an empty file now".to_string()),
+        Ok(meta) if meta.is_file() && uflip_device::scratch::is_unfinished(path) => {
+            Some("it is a scratch file that was never finished".to_string())
+        }
+        _ => None,
+    }
+}
+
+/// What the manifest has of the identity; of earlier versions' the facts.
+fn stored_identity(contents: &StoreContents) -> Identity {
+    let target = &contents.manifest.target;
+    if let Ok(identity) = serde_json::from_value::<Identity>(target["identity"].clone()) {
+        return identity;
+    }
+    let facts = serde_json::from_value::<DeviceFacts>(target["facts"].clone());
+    facts.map(|facts| Identity::of_facts(&facts)).unwrap_or_default()
+}
+
+/// Of a simulated device: what its description has otherwise than it had.
+fn described_otherwise(asked: &Asked<'_>, name: &str) -> anyhow::Result<Vec<Difference>> {
+    let then = &asked.contents.manifest.target["facts"]["description"];
+    let Some(what) = name.strip_prefix("sim:").filter(|_| !then.is_null()) else { return Ok(Vec::new()) };
+    let now = serde_json::to_value(target::simulated(what)?)?;
+    Ok(first_difference("description", then, &now).into_iter().collect())
+}
+
+fn first_difference(at: &str, was: &Value, is: &Value) -> Option<Difference> {
+    match (was, is) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
+            keys.filter_map(|key| first_difference(&format!("{at}.{key}"), &was[key], &is[key])).next()
+        }
+        _ if was == is => None,
+        _ => Some(Difference { what: at.to_string(), was: was.to_string(), is: is.to_string() }),
+    }
+}
+
+/// What the contents of a block device tell. Where the device names itself they
+/// only make for a warning: somebody may have used it in between.
+fn contents_differ(asked: &Asked<'_>, then: &Identity, now: &Identity) -> Vec<Difference> {
+    let (Some(Fingerprint(before)), Some(Kind::Block), Some(size)) =
+        (&then.contents, now.kind, now.size_bytes)
+    else {
+        return Vec::new();
+    };
+    let path = Path::new(&now.path);
+    let look = |offsets: &[u64]| fingerprint::look(path, offsets, Key::DEVICE).unwrap_or_default();
+    let left = Left { stamps: asked.data == Data::Random, blanks: trims(asked.contents) };
+    let (places, written) = (look(&fingerprint::places(size)), look(&written(asked.contents)));
+    let verdict = fingerprint::judge(before, &places, &written, left);
+    if !verdict.is_other() {
+        return Vec::new();
+    }
+    let is = format!("others at {} of {} places that tell", verdict.wrong, verdict.telling);
+    if then.names_itself() {
+        eprintln!(
+            "warning: {} is the device that was measured, but its contents are {is}: something else wrote to it",
+            now.path
+        );
+        return Vec::new();
+    }
+    vec![Difference { what: "contents".into(), was: "what uflip found and wrote".into(), is }]
+}
+
+/// Whether runs leave blanks behind.
+fn trims(contents: &StoreContents) -> bool {
+    let plan = serde_json::from_value::<Plan>(contents.plan.clone());
+    let trim = |step: &Step| match step {
+        Step::Reset { state } => *state == State::Trim,
+        Step::Run(run) => run.pattern.basics().iter().any(|basic| basic.mode == Mode::Trim),
+        _ => false,
+    };
+    plan.map_or(true, |plan| plan.steps.iter().any(trim))
+}
+
+/// Where the last kept runs wrote: whole sectors, some of each run's first writes.
+fn written(contents: &StoreContents) -> Vec<u64> {
+    let mut offsets = Vec::new();
+    for row in contents.runs.iter().rev().filter(|row| row.spec.pattern.writes()).take(RUNS) {
+        let mut of_run = Vec::new();
+        // A damaged file tells nothing here and is seen to elsewhere; one group is enough.
+        let _ = read_row_groups(&contents.dir.join(&row.records.file), |_, records| {
+            let writes = records.iter().filter(|record| record.mode() == uflip_device::Mode::Write);
+            let whole = writes.map(|record| record.offset().0).filter(|offset| offset.is_multiple_of(512));
+            of_run = whole.collect();
+            Err(uflip_results::StoreError::Refused("enough".into()))
+        });
+        let step = of_run.len().div_ceil(WRITES).max(1);
+        offsets.extend(of_run.into_iter().step_by(step));
+    }
+    offsets
+}
+
+/// Another block device of this machine that is the one that was measured.
+fn elsewhere(then: &Identity) -> Option<(String, Option<String>)> {
+    (then.kind == Some(Kind::Block) && then.is_certain()).then_some(())?;
+    list_devices(&SysPaths::default()).into_iter().find_map(|listing| {
+        let now = identity(Path::new(&listing.facts.path), &SysPaths::default()).ok()?;
+        then.differences(&now).is_empty().then_some((listing.facts.path, listing.confirm))
+    })
+}
+
+/// What is not as it was, and what to type.
+fn refusal(asked: &Asked<'_>, name: &str, differences: &[Difference], gone: Option<String>) -> anyhow::Error {
+    let dir = asked.contents.dir.display();
+    let told = match gone {
+        Some(gone) => gone,
+        None => {
+            let all: Vec<String> = differences.iter().map(Difference::to_string).collect();
+            format!("it is another device now: {}", all.join("; "))
+        }
+    };
+    let mut text = format!(
+        "{dir} was measured on {}, not on {name} as it is: {told}; nothing was written.",
+        asked.stored
+    );
+    if name == asked.stored {
+        text = format!("{dir} was measured on {name}, and {told}; nothing was written.");
+    }
+    let then = stored_identity(asked.contents);
+    if let Some((path, confirm)) = elsewhere(&then).filter(|(path, _)| path != name) {
+        let confirm = confirm.map(|confirm| format!(" {confirm}")).unwrap_or_default();
+        text += &format!(
+            "\nThe device measured is now {path}; to go on with it type\n  {}{confirm}",
+            (asked.type_for)(&path)
+        );
+    }
+    if asked.contents.manifest.options["remove_scratch"] == true {
+        text += &format!(
+            "\nuflip removes a scratch file that it made unasked once all is measured; what was measured: uflip show {}",
+            printable::word(&dir.to_string())
+        );
+    }
+    if differences.iter().any(|d| d.what == "size") {
+        text += "\nOn a device of another size start a new benchmark with another -o";
+    } else {
+        text += &format!(
+            "\nTo go on with another one all the same, and have that recorded, type\n  {} --other-device",
+            (asked.type_for)(name)
+        );
+    }
+    anyhow::anyhow!(text)
+}
+
+impl Answer {
+    /// Looks again at what has been opened: nothing is written yet.
+    ///
+    /// # Errors
+    /// Where it is not what was asked about.
+    pub fn still_is(&self, name: &str) -> anyhow::Result<()> {
+        let Some(then) = &self.identity else { return Ok(()) };
+        let now = identity(Path::new(name), &SysPaths::default())
+            .with_context(|| format!("cannot look at {name}"))?;
+        match then.differences(&now).first() {
+            Some(difference) => {
+                bail!("{name} changed while it was opened: {difference}; nothing was written")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Has the manifest say what is otherwise than before: another name of the
+    /// same device, or another device and from when on it was measured.
+    ///
+    /// # Errors
+    /// Where the manifest cannot be written.
+    pub fn record(
+        &self,
+        store: &mut Store,
+        manifest: &Manifest,
+        next_run: Option<u32>,
+        facts: &Value,
+    ) -> anyhow::Result<()> {
+        if self.differences.is_empty() && self.name == self.stored {
+            return Ok(());
+        }
+        let mut manifest = manifest.clone();
+        manifest.options["target"] = self.name.clone().into();
+        let target = &mut manifest.target;
+        target["name"] = self.name.clone().into();
+        if let Some(identity) = target.get_mut("identity").filter(|identity| identity.is_object()) {
+            identity["path"] = self.name.clone().into();
+        }
+        if !self.differences.is_empty() {
+            let was = target["identity"].clone();
+            let (kept, unix_ns) = (store.len(), unix_now());
+            let change = json!({
+                "from_run": next_run, "runs_kept": kept, "unix_ns": unix_ns, "differences": self.differences, "was": was,
+            });
+            match target.get_mut("changed").and_then(Value::as_array_mut) {
+                Some(all) => all.push(change),
+                None => target["changed"] = json!([change]),
+            }
+            target["identity"] = for_manifest(&self.name);
+            target["facts"] = facts.clone();
+            let told = self.differences.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ");
+            eprintln!("warning: another device is measured from here on: {told}; the results say so");
+        }
+        Ok(store.replace_manifest(&manifest)?)
+    }
+}
+
+/// `uflip run` and what follows, for this target.
+pub fn to_type(command: &str, target: &str, dir: &Path) -> String {
+    format!(
+        "uflip {command} {} -o {} --resume",
+        printable::word(target),
+        printable::word(&dir.to_string_lossy())
+    )
+}
