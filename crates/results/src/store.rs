@@ -289,7 +289,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Path`]; the old one is then still there.
     pub fn replace_manifest(&mut self, manifest: &Manifest) -> Result<(), StoreError> {
-        write_whole(&self.dir.join(names::MANIFEST), &pretty(manifest))
+        write_whole(&self.dir.join(MANIFEST), &pretty(manifest))
     }
 
     /// Writes or replaces `calibration.json`, as a whole and durably.
