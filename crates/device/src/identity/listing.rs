@@ -27,17 +27,28 @@ pub struct Listing {
 
 /// All whole disks and partitions with a size, in the order of their names.
 /// Does not claim any device, so one that another program holds exclusively
-/// without a trace in sysfs is seen only when it is to be opened.
+/// without a trace in sysfs is seen only when it is to be opened. Disks are
+/// looked at side by side, as a slow one takes seconds.
 pub fn list_devices(paths: &SysPaths) -> Vec<Listing> {
     let disks = names(paths.sys.join("block"));
-    let nodes = disks.iter().filter_map(|name| Node::named(name, paths));
-    nodes
-        .flat_map(|disk| {
-            let partitions = disk.partitions();
-            std::iter::once(disk).chain(partitions)
-        })
-        .filter_map(|node| listing(&node, paths))
-        .collect()
+    let nodes: Vec<Node> = disks.iter().filter_map(|name| Node::named(name, paths)).collect();
+    std::thread::scope(|scope| {
+        let begun: Vec<_> = nodes
+            .iter()
+            .map(|disk| std::thread::Builder::new().spawn_scoped(scope, || of_disk(disk, paths)))
+            .collect();
+        // Where there is no thread to be had, or one came to nothing, here.
+        let looked = begun.into_iter().zip(&nodes).map(|(thread, disk)| {
+            thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| of_disk(disk, paths))
+        });
+        looked.flatten().collect()
+    })
+}
+
+/// A whole disk and its partitions.
+fn of_disk(disk: &Node, paths: &SysPaths) -> Vec<Listing> {
+    let partitions = disk.partitions();
+    std::iter::once(disk).chain(&partitions).filter_map(|node| listing(node, paths)).collect()
 }
 
 fn listing(node: &Node, paths: &SysPaths) -> Option<Listing> {

@@ -169,9 +169,28 @@ fn file_systems() -> Vec<Image> {
     all
 }
 
+/// Software RAID 1.1, 1.2, 1.0 and 0.90 of either byte order, and DRBD.
+fn stacked() -> Vec<Image> {
+    const MD: u32 = 0xa92b_4efc;
+    let md = |writes| ("md", "linux_raid_member", writes);
+    let version1 = |at: u64| {
+        let own_place = (at / 512).to_le_bytes().to_vec();
+        md(vec![(at, le32(&[MD, 1])), (at + 144, own_place)])
+    };
+    vec![
+        version1(0),
+        version1(4096),
+        version1((SIZE / 512 - 16) / 8 * 8 * 512),
+        md(vec![(SIZE - 65536, le32(&[MD, 0]))]),
+        md(vec![(SIZE - 65536, be32(&[MD, 0]))]),
+        ("drbd", "drbd", vec![(SIZE - 4096 + 60, be32(&[0x8374_026b, 0, 0, 0, 0, 4096]))]),
+        ("drbd", "", vec![(SIZE - 4096 + 60, be32(&[0x8374_026d, 0, 0, 0, 0, 4096]))]),
+    ]
+}
+
 /// All of these images, [`SIZE`] bytes long.
 pub(super) fn images() -> Vec<Image> {
-    [firmware(), tables(), file_systems()].concat()
+    [firmware(), tables(), file_systems(), stacked()].concat()
 }
 
 #[test]

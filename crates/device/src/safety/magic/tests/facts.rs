@@ -5,7 +5,7 @@
 use super::*;
 
 /// Tag, place in bytes (from the end where negative), bytes. Source: util-linux
-/// 2.43-devel, `libblkid/src/superblocks` and `partitions`; HFS+: Apple's
+/// of 2026-08 (39465c780eed), `libblkid/src/superblocks` and `partitions`; HFS+: Apple's
 /// technical note 1150; cramfs at 512: Linux, fs/cramfs/inode.c.
 #[rustfmt::skip]
 const FACTS: &[(&str, i64, &[u8])] = &[

@@ -87,6 +87,12 @@ const MADE: &[(&str, &str, &str, &str)] = &[
     ("verity", "veritysetup", "4M", "truncate -s 1M data; veritysetup format data i"),
     ("integrity", "integritysetup", "32M", "integritysetup format -q --no-wipe i"),
     ("bcachefs", "make-bcache", "32M", "make-bcache -B i"),
+    (
+        "lvm2",
+        "pvcreate",
+        "32M",
+        "l=$(losetup -f --show i); trap 'losetup -d $l' EXIT; pvcreate -ff -y -q --devices $l $l",
+    ),
     ("gpt", "sfdisk", "16M", "printf 'label: gpt\n,4M\n' | sfdisk -q i"),
     ("dos", "sfdisk", "16M", "printf 'label: dos\n,4M\n' | sfdisk -q i"),
     ("sgi", "sfdisk", "16M", "printf 'label: sgi\n,4M\n' | sfdisk -q i"),
