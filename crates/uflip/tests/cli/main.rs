@@ -10,6 +10,7 @@ mod house;
 mod job;
 mod kill;
 mod live;
+mod memory;
 mod models;
 mod profile;
 mod streaming;
