@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn ranks_means_and_gaps_are_those_of_the_values() {
-        let values: Vec<u64> = (0..1000).map(|i| 400_000 + i * 37).chain((0..50).map(|i| 9_000_000 + i)).collect();
+        let values: Vec<u64> =
+            (0..1000).map(|i| 400_000 + i * 37).chain((0..50).map(|i| 9_000_000 + i)).collect();
         let spectrum = of(values.iter().copied());
         for rank in [1, 500, 1000, 1001, 1050] {
             let (got, want) = (spectrum.at_rank(rank).unwrap(), values[rank as usize - 1]);
@@ -161,7 +162,8 @@ mod tests {
         assert!(spectrum.widest_gap(0, 1000).unwrap().ratio < 1.01, "the gap is outside");
         let [low, high] = spectrum.split(gap.above).map(Option::unwrap);
         assert_eq!((low.n, high.n, high.mean), (1000, 50, 9_000_024.5));
-        let exact = (0..1000).map(|i| (f64::from(i) * 37.0 - 999.0 * 37.0 / 2.0).powi(2)).sum::<f64>() / 999.0;
+        let exact =
+            (0..1000).map(|i| (f64::from(i) * 37.0 - 999.0 * 37.0 / 2.0).powi(2)).sum::<f64>() / 999.0;
         assert!((low.variance / exact - 1.0).abs() < 1e-6, "{low:?} {exact}");
         assert_eq!((of([]).at_rank(1), of([]).summed(), of([5]).widest_gap(0, 1)), (None, None, None));
         assert_eq!(of([7]).summed(), Some(Summed { n: 1, mean: 7.0, variance: 0.0 }));

@@ -63,10 +63,14 @@ fn ios(subject: &Subject, row: &RunRow) -> Result<Vec<(u64, u64)>, StoreError> {
     let mut ios: Vec<(u64, u64)> = Vec::new();
     let groups = most.div_ceil(ROW_GROUP_ROWS);
     let path = subject.contents.dir.join(&row.records.file);
-    read_chosen_row_groups(&path, |group| group < groups, |_, _, records| {
-        ios.extend(records.iter().map(|r| (r.submit().0, r.response().0)));
-        Ok(())
-    })?;
+    read_chosen_row_groups(
+        &path,
+        |group| group < groups,
+        |_, _, records| {
+            ios.extend(records.iter().map(|r| (r.submit().0, r.response().0)));
+            Ok(())
+        },
+    )?;
     ios.sort_by_key(|(submit, _)| *submit);
     ios.truncate(most);
     Ok(ios)
@@ -76,7 +80,10 @@ fn ios(subject: &Subject, row: &RunRow) -> Result<Vec<(u64, u64)>, StoreError> {
 fn not_whole(name: &str, row: &RunRow) -> Option<String> {
     let n = row.outcome.end.ios;
     (n > EXACT_IOS as u64).then(|| {
-        format!("{name}.csv after the first {WINDOW_IOS} of {n} IOs of run {}; uflip export writes all records", row.spec.id)
+        format!(
+            "{name}.csv after the first {WINDOW_IOS} of {n} IOs of run {}; uflip export writes all records",
+            row.spec.id
+        )
     })
 }
 

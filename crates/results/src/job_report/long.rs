@@ -120,9 +120,14 @@ mod tests {
             let exact = spikes(&ns);
             assert_eq!(exact.is_some(), found.is_some(), "{exact:?} {found:?}");
             let (Some(exact), Some(found)) = (exact, found) else { continue };
-            assert_eq!((exact.count, exact.first_io, exact.period_ios), (found.count, found.first_io, found.period_ios));
+            assert_eq!(
+                (exact.count, exact.first_io, exact.period_ios),
+                (found.count, found.first_io, found.period_ios)
+            );
             assert!((found.height_ns as f64 / exact.height_ns as f64 - 1.0).abs() < 0.001);
-            assert!((found.between_ns.unwrap() as f64 / exact.between_ns.unwrap() as f64 - 1.0).abs() < 0.001);
+            assert!(
+                (found.between_ns.unwrap() as f64 / exact.between_ns.unwrap() as f64 - 1.0).abs() < 0.001
+            );
         }
     }
 }

@@ -196,8 +196,11 @@ impl Sampler {
         if self.syncs < MIN_SYNCS || total <= 0.0 {
             return None;
         }
-        let sample =
-            Sample { sectors_per_sync: sectors / n, focal_factor: self.f_sum / n, sector_ns: total / sectors };
+        let sample = Sample {
+            sectors_per_sync: sectors / n,
+            focal_factor: self.f_sum / n,
+            sector_ns: total / sectors,
+        };
         Some(MergeSample {
             run,
             io_bytes,

@@ -267,8 +267,7 @@ fn of_sizes(groups: impl Iterator<Item = (u64, Option<[Option<Group>; 3]>)>) -> 
         let Some(groups) = groups else { continue };
         let Some(low) = groups[0].map(|g| g.mean) else { continue };
         for (list, group) in sizes.iter_mut().zip(groups) {
-            let size =
-                |g: Group| KindSize { io_bytes, syncs: g.n, mean_ns: g.mean, merge_ns: g.mean - low };
+            let size = |g: Group| KindSize { io_bytes, syncs: g.n, mean_ns: g.mean, merge_ns: g.mean - low };
             list.extend(group.map(size));
         }
     }
@@ -310,15 +309,14 @@ mod tests {
         for made in [writes(1.5e6, 20e6), writes(0.0, 20e6), writes(19e6, 20e6), writes(0.0, 0.0)] {
             let mut counted = Writes::Counted(BTreeMap::new());
             made.iter().for_each(|write| counted.push(*write));
-            let (one, other) = (tell_apart(&each(made), Bytes(1 << 20)), tell_apart(&counted, Bytes(1 << 20)));
+            let (one, other) =
+                (tell_apart(&each(made), Bytes(1 << 20)), tell_apart(&counted, Bytes(1 << 20)));
             let means = |kind: &Option<Kind>| -> Vec<(usize, u64)> {
                 kind.iter().flat_map(|k| &k.sizes).map(|s| (s.syncs, s.mean_ns.round() as u64)).collect()
             };
-            for (one, other) in [one.no_merge, one.switch, one.full].iter().zip([
-                &other.no_merge,
-                &other.switch,
-                &other.full,
-            ]) {
+            for (one, other) in
+                [one.no_merge, one.switch, one.full].iter().zip([&other.no_merge, &other.switch, &other.full])
+            {
                 assert_eq!(means(one), means(other));
             }
         }
@@ -355,7 +353,11 @@ mod tests {
         assert!(kinds.full.is_none() && kinds.switch.is_none() && kinds.no_merge.is_some());
         let random: Vec<OneWrite> = writes(0.0, 20e6).into_iter().filter(|w| w.ns > 19e6).collect();
         assert_eq!(tell_apart(&each(random), Bytes(1 << 20)), Kinds::default(), "one mode says nothing");
-        assert_eq!(tell_apart(&each(writes(1.5e6, 20e6)), Bytes(4096)), Kinds::default(), "beyond a logical block");
+        assert_eq!(
+            tell_apart(&each(writes(1.5e6, 20e6)), Bytes(4096)),
+            Kinds::default(),
+            "beyond a logical block"
+        );
     }
 
     #[test]

@@ -13,8 +13,8 @@
 //! Source: paper 001, sections 3.2 and 4.2. Units: nanoseconds.
 
 use super::between::{self, between_runs};
-use super::phases::{self, Source};
 use super::facts::{BaselineFacts, BetweenRuns, Curve, CurveFacts, Facts, Repeat, SPREAD_LIMIT};
+use super::phases::{self, Source};
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
 use crate::spectrum::Spectrum;
@@ -83,7 +83,14 @@ fn baseline_facts(
         };
         let period = phase.period().map(|p| p.ios);
         let Some(level) = level(&phase, period) else { continue };
-        repeats.push(Repeat { run: row.spec.id, io_ignore: row.spec.io_ignore, ios, level, start_up: found, period });
+        repeats.push(Repeat {
+            run: row.spec.id,
+            io_ignore: row.spec.io_ignore,
+            ios,
+            level,
+            start_up: found,
+            period,
+        });
         running.push(if fit { phase } else { phase.condensed(phases::share(rows.len())) });
     }
     let levels: Vec<Level> = repeats.iter().map(|r| r.level).collect();
@@ -186,9 +193,8 @@ fn curves(contents: &StoreContents, facts: &Facts, source: &Source<'_>) -> Resul
     rows.sort_by_key(|r| (key(r), r.spec.repeat, r.spec.id));
     let groups: Vec<&[&RunRow]> = rows.chunk_by(|a, b| key(a) == key(b)).collect();
     let turns = phases::Turns::new();
-    let points = in_parallel(&groups, |group| {
-        turns.take(phases::memory(group), || point(group, facts, source))
-    })?;
+    let points =
+        in_parallel(&groups, |group| turns.take(phases::memory(group), || point(group, facts, source)))?;
     let mut curves: Vec<Curve> = Vec::new();
     for (group, point) in groups.iter().zip(points) {
         let (Some(point), Some((micro, name, _))) = (point, key(group[0])) else { continue };

@@ -106,10 +106,13 @@ fn at(sorted: &[u64], part: f64) -> f64 {
 
 /// The percentiles of the running phases of a baseline whose level is `level`.
 pub(super) fn percentiles(phases: Vec<Vec<u64>>, level: &Level) -> Vec<Level> {
-    let mut sorted: Vec<u64> = phases.into_iter().reduce(|mut all, more| {
-        all.extend(more);
-        all
-    }).unwrap_or_default();
+    let mut sorted: Vec<u64> = phases
+        .into_iter()
+        .reduce(|mut all, more| {
+            all.extend(more);
+            all
+        })
+        .unwrap_or_default();
     if sorted.is_empty() {
         return Vec::new();
     }

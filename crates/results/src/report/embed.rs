@@ -111,7 +111,12 @@ fn workers(runs: &[RunRow]) -> usize {
 
 /// Calls `read` on every item, by at most `most` threads, and `take` with the results
 /// in the order of the items; a thread is at most two results ahead.
-fn in_order<R: Send>(items: &[usize], most: usize, read: impl Fn(usize) -> R + Sync, mut take: impl FnMut(usize, R)) {
+fn in_order<R: Send>(
+    items: &[usize],
+    most: usize,
+    read: impl Fn(usize) -> R + Sync,
+    mut take: impl FnMut(usize, R),
+) {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, most).min(items.len());
     std::thread::scope(|scope| {
         let (read, mut results) = (&read, Vec::<Receiver<R>>::new());

@@ -51,14 +51,27 @@ fn keep(store: &mut Store, spec: &RunSpec, streams: u16, of: impl Fn(u64) -> (Mo
 fn write(i: u64) -> (Mode, u64) {
     let noise = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50;
     let dear = i >= START_UP && (i - START_UP) % PERIOD >= PERIOD / 10 * 9;
-    (Mode::Write, if dear { 9_000_000 } else if i < START_UP { 50_000 } else { 100_000 } + noise)
+    (
+        Mode::Write,
+        if dear {
+            9_000_000
+        } else if i < START_UP {
+            50_000
+        } else {
+            100_000
+        } + noise,
+    )
 }
 
 /// Runs the binary; its peak memory in KiB and what it printed.
 fn run(folder: &Path, args: &[&str]) -> (u64, String) {
     let out = folder.join("stdout");
     let mut command = uflip();
-    command.current_dir(folder).args(args).stdout(std::fs::File::create(&out).unwrap()).stderr(Stdio::piped());
+    command
+        .current_dir(folder)
+        .args(args)
+        .stdout(std::fs::File::create(&out).unwrap())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let peak = peak_kib(&mut child);
     let output = child.wait_with_output().unwrap();
@@ -75,7 +88,8 @@ fn no_command_takes_memory_in_proportion_to_a_runs_length() {
     let mut store = Store::create(&dir, &manifest, &json!({"runs": 3})).unwrap();
     let single = spec(0, "baseline", Value::Null, "RW", 4_000_000);
     keep(&mut store, &single, 1, write);
-    let point = json!({"micro_benchmark": "parallelism", "parameter": "ParallelDegree", "value": 4, "label": "4"});
+    let point =
+        json!({"micro_benchmark": "parallelism", "parameter": "ParallelDegree", "value": 4, "label": "4"});
     keep(&mut store, &spec(1, "micro_benchmark", point, "4 x RW", 400_000), 4, write);
     let flushed = |i: u64| if i % 2 == 0 { write(i) } else { (Mode::Flush, 20_000) };
     let pattern = "RW(sync=1)";
