@@ -16,20 +16,22 @@
 //! Units: MB/s with 10^6 bytes, seconds, ns in names. Source: paper 004, sections
 //! 3.3.1 to 3.3.5 and appendix C; the paper does not define its spikes.
 
+mod long;
 mod series;
 mod text;
 
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
 use crate::model::focal::{MergeReport, merge_report};
-use crate::records::read_records;
+use crate::records::{read_records, read_row_groups};
 use serde::Serialize;
-use uflip_device::{Bytes, IoRecord, Nanos};
+use uflip_device::{Bytes, Nanos};
 use uflip_measure::Plan;
+use uflip_measure::detect::long::EXACT_IOS;
 use uflip_measure::job::{Amount, Job, JobPlan, JobRun, Role};
 
 pub use series::{SPIKE_GAP, Spikes, batches, recovery_s, spikes, windows};
-use series::{SPIKE_IOS, median};
+use series::{SPIKE_IOS, Windows, median};
 
 /// Recovered at this share of the median.
 pub const RECOVERED: f64 = 0.6;
@@ -264,12 +266,10 @@ fn misaligned(speeds: &[Speed]) -> Vec<Misaligned> {
 fn recovery(
     line: &uflip_measure::job::Line,
     run: &JobRun,
-    row: &RunRow,
-    records: &[IoRecord],
+    windows: Vec<f64>,
     all: &[Speed],
 ) -> Option<Recovery> {
     let window = line.window?;
-    let windows = windows(records, window, row.outcome.end.elapsed);
     let median_mb_per_s = median(&windows)?;
     let steady_mb_per_s = steady(all, &run.baseline.to_string(), run.block);
     Some(Recovery {
@@ -386,11 +386,16 @@ pub fn report(contents: &StoreContents, job: &Job, planned: &JobPlan) -> Result<
         if line.window.is_none() && !(series && run.baseline.mode() == uflip_measure::Mode::Write) {
             continue;
         }
-        let records = read_records(&contents.dir.join(&row.records.file))?;
-        if line.window.is_some() {
-            out.recovery.extend(recovery(line, run, row, &records, &fresh));
+        let path = contents.dir.join(&row.records.file);
+        if let Some(window) = line.window {
+            let mut windows = Windows::new(window, row.outcome.end.elapsed);
+            read_row_groups(&path, |_, records| {
+                windows.push(records);
+                Ok(())
+            })?;
+            out.recovery.extend(recovery(line, run, windows.finish(), &fresh));
         } else {
-            long_series(&mut out, &line.name, run, &records);
+            long_series(&mut out, &line.name, run, row.outcome.end.ios, &path)?;
         }
     }
     out.merge = merge_report(contents, job.logical_block)?;
@@ -425,13 +430,24 @@ pub fn write(dir: &std::path::Path, report: &JobReport) -> Result<(), StoreError
 }
 
 /// Adds a long series of writes and what spikes it has.
-fn long_series(out: &mut JobReport, line: &str, run: &JobRun, records: &[IoRecord]) {
-    let ns: Vec<u64> = records.iter().map(|r| r.response().0).collect();
-    let (batch_ios, batch_s) = batches(&ns);
+fn long_series(
+    out: &mut JobReport,
+    line: &str,
+    run: &JobRun,
+    ios: u64,
+    path: &std::path::Path,
+) -> Result<(), StoreError> {
+    let (batch_ios, batch_s, found) = if ios <= EXACT_IOS as u64 {
+        let ns: Vec<u64> = read_records(path)?.iter().map(|r| r.response().0).collect();
+        let (batch_ios, batch_s) = batches(&ns);
+        (batch_ios, batch_s, spikes(&ns))
+    } else {
+        long::series(ios, &|take| read_row_groups(path, |_, records| take(records)))?
+    };
     let (block_bytes, line) = (run.block, line.to_string());
-    let found = spikes(&ns);
     out.spikes.extend(found.map(|spikes| SeriesSpikes { run: run.id, line: line.clone(), spikes }));
     out.series.push(Series { run: run.id, line, block_bytes, batch_ios, batch_s });
+    Ok(())
 }
 
 #[cfg(test)]

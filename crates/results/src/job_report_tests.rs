@@ -1,5 +1,6 @@
 //! Known answers: recovery, spikes and windows made by hand.
 use super::*;
+use uflip_device::IoRecord;
 use uflip_device::{Io, Mode};
 
 fn record(submit: u64, response: u64, size: u32) -> IoRecord {

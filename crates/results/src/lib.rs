@@ -36,6 +36,7 @@ pub mod profile;
 pub mod recorder;
 pub mod records;
 pub mod report;
+mod spectrum;
 pub mod stats;
 pub mod store;
 pub mod terminal;

@@ -28,7 +28,7 @@ pub mod modes;
 
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
-use crate::trace::{TraceIo, syncs, touched};
+use crate::trace::{TraceIo, each_sync, touched};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_device::{Bytes, Mode};
@@ -227,7 +227,8 @@ pub fn predict(models: &Models, trace: &[TraceIo]) -> Vec<Prediction> {
     let count = |mode| trace.iter().filter(|io| io.mode == mode && io.size > 0).count() as f64;
     let line = |fit: &MergeFit, starts: f64, bytes: f64| starts * fit.t_merge_ns + bytes * fit.ns_per_byte;
     let block = Bytes(models.logical_block_bytes.unwrap_or(4 << 20));
-    let merges: f64 = syncs(trace).iter().map(|group| touched(group, block).len() as f64).sum();
+    let mut merges = 0.0;
+    each_sync(trace, |group| merges += touched(group, block).len() as f64);
     let one = models.em_flash_1;
     let two = models.em_flash_2;
     let reads = |b: u64| block_count(trace, Mode::Read, b);

@@ -27,14 +27,16 @@ mod hints;
 mod knees;
 pub mod levels;
 pub mod nearest;
+mod phases;
 mod soundness;
 mod spaces;
 pub mod table3;
 
-use crate::contents::StoreContents;
+use crate::contents::{RunRow, StoreContents};
 use crate::error::{StoreError, path_error};
 use crate::files::write_json;
-use crate::records::read_records;
+use crate::records::read_row_groups;
+use phases::Take;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -123,8 +125,7 @@ pub struct Profile {
 /// # Errors
 /// [`StoreError`] where a record file cannot be read.
 pub fn build(contents: &StoreContents) -> Result<Profile, StoreError> {
-    let dir = &contents.dir;
-    build_from(contents, &|row| read_records(&dir.join(&row.records.file)))
+    Ok(from_facts(contents, &gather::gather(contents, &|row, take| of_file(contents, row, take))?))
 }
 
 /// [`build`], and the levels that the figures rest on.
@@ -132,8 +133,7 @@ pub fn build(contents: &StoreContents) -> Result<Profile, StoreError> {
 /// # Errors
 /// As [`build`].
 pub fn build_with_levels(contents: &StoreContents) -> Result<(Profile, levels::Levels), StoreError> {
-    let dir = &contents.dir;
-    let facts = gather::gather(contents, &|row| read_records(&dir.join(&row.records.file)))?;
+    let facts = gather::gather(contents, &|row, take| of_file(contents, row, take))?;
     Ok((from_facts(contents, &facts), levels::levels(&facts)))
 }
 
@@ -142,7 +142,12 @@ pub fn build_with_levels(contents: &StoreContents) -> Result<(Profile, levels::L
 /// # Errors
 /// What `records` says.
 pub fn build_from(contents: &StoreContents, records: &Records<'_>) -> Result<Profile, StoreError> {
-    Ok(from_facts(contents, &gather::gather(contents, records)?))
+    Ok(from_facts(contents, &gather::gather(contents, &|row, take| take(&records(row)?))?))
+}
+
+/// The records of a stored run, a row group at a time.
+fn of_file(contents: &StoreContents, row: &RunRow, take: &mut Take<'_>) -> Result<(), StoreError> {
+    read_row_groups(&contents.dir.join(&row.records.file), |_, records| take(records))
 }
 
 fn from_facts(contents: &StoreContents, facts: &facts::Facts) -> Profile {

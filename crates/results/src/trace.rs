@@ -91,24 +91,29 @@ pub fn blocks(io: &TraceIo, logical_block: Bytes) -> std::ops::RangeInclusive<u6
     io.offset / block..=last / block
 }
 
-/// A trace's writes, a group for each sync.
-pub fn syncs(trace: &[TraceIo]) -> Vec<Vec<TraceIo>> {
+/// Gives a trace's writes, a group for each sync, to `each`.
+pub fn each_sync(trace: &[TraceIo], mut each: impl FnMut(&[TraceIo])) {
     let flushes = trace.iter().any(|io| io.mode == Mode::Flush);
-    let mut groups: Vec<Vec<TraceIo>> = Vec::new();
-    let mut open = false;
+    let mut group: Vec<TraceIo> = Vec::new();
     for io in trace {
-        match io.mode {
-            Mode::Flush => open = false,
-            Mode::Write => {
-                match groups.last_mut().filter(|_| open && flushes) {
-                    Some(group) => group.push(*io),
-                    None => groups.push(vec![*io]),
-                }
-                open = true;
-            }
-            Mode::Read | Mode::Trim => {}
+        let ends = io.mode == Mode::Flush || (io.mode == Mode::Write && !flushes);
+        if ends && !group.is_empty() {
+            each(&group);
+            group.clear();
+        }
+        if io.mode == Mode::Write {
+            group.push(*io);
         }
     }
+    if !group.is_empty() {
+        each(&group);
+    }
+}
+
+/// A trace's writes, a group for each sync.
+pub fn syncs(trace: &[TraceIo]) -> Vec<Vec<TraceIo>> {
+    let mut groups = Vec::new();
+    each_sync(trace, |group| groups.push(group.to_vec()));
     groups
 }
 
@@ -165,12 +170,14 @@ pub fn character(trace: &[TraceIo], logical_block: Bytes) -> Character {
     }
     let share = |n: u64| (moving > 0).then(|| n as f64 / moving as f64);
     (c.aligned_share, c.sequential_share) = (share(aligned), share(sequential));
-    let groups = syncs(trace);
-    c.syncs = groups.len() as u64;
-    if !groups.is_empty() {
-        let n = groups.len() as f64;
+    let mut f = 0.0;
+    each_sync(trace, |group| {
+        c.syncs += 1;
+        f += 1.0 / touched(group, logical_block).len().max(1) as f64;
+    });
+    if c.syncs > 0 {
+        let n = c.syncs as f64;
         c.sectors_per_sync = Some(c.write_bytes as f64 / 512.0 / n);
-        let f: f64 = groups.iter().map(|g| 1.0 / touched(g, logical_block).len().max(1) as f64).sum();
         c.focal_factor = Some(f / n);
     }
     let all: BTreeSet<u64> = trace

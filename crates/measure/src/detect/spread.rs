@@ -94,8 +94,7 @@ pub(crate) fn spread_of_long(repeats: &[Phase], period_ios: Option<f64>, limit: 
 /// As [`interference`], of the repeats with the largest and the smallest mean.
 fn interference_in_extremes(repeats: &[Phase], means_ns: &[f64], spread: f64) -> Option<Cause> {
     let of_all = |a: &usize, b: &usize| means_ns[*a].total_cmp(&means_ns[*b]);
-    let (smallest, largest) =
-        ((0..repeats.len()).min_by(of_all)?, (0..repeats.len()).max_by(of_all)?);
+    let (smallest, largest) = ((0..repeats.len()).min_by(of_all)?, (0..repeats.len()).max_by(of_all)?);
     let share = (WINDOW_IOS / repeats.len()).max(1);
     [smallest.min(largest), smallest.max(largest)].into_iter().find_map(|repeat| {
         let others = repeats.iter().enumerate().filter(|(i, _)| *i != repeat);

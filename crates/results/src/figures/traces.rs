@@ -4,7 +4,8 @@
 //! IO on and from the end of the start-up phase on; figure 4 the first repeat of
 //! SW; figure 5 the pause test: reads, writes, reads. Figures 3 and 4 show as
 //! many IOs as tell the phases apart (four start-ups or periods, at least 400),
-//! their CSV has all of the run. The numbers are those of the records.
+//! their CSV has all of the run, or the first 262,144 IOs of a run of more than
+//! 1,048,576, which is said. The numbers are those of the records.
 //!
 //! Source: paper 000, section 5.1, figures 3 to 5.
 
@@ -13,8 +14,9 @@ use super::{Axis, Chart, Figure, Ink, Look, Point, Scale, Series, Shape};
 use crate::compare::Subject;
 use crate::contents::RunRow;
 use crate::error::StoreError;
-use crate::records::read_records;
+use crate::records::{ROW_GROUP_ROWS, read_chosen_row_groups};
 use std::fmt::Write;
+use uflip_measure::detect::long::{EXACT_IOS, WINDOW_IOS};
 use uflip_measure::pattern::Baseline;
 use uflip_measure::run::Purpose;
 
@@ -34,7 +36,10 @@ pub(super) fn figures(
 ) -> Result<(), StoreError> {
     for (name, baseline, averages) in [("figure3", Baseline::Rw, true), ("figure4", Baseline::Sw, false)] {
         match baseline_run(subject, baseline) {
-            Some(row) => made.push(trace(subject, row, baseline, name, averages)?),
+            Some(row) => {
+                made.push(trace(subject, row, baseline, name, averages)?);
+                left_out.extend(not_whole(name, row));
+            }
             None => left_out.push(format!("{name}: no run of {} of its own", baseline.name())),
         }
     }
@@ -51,12 +56,35 @@ fn baseline_run(subject: &Subject, baseline: Baseline) -> Option<&RunRow> {
     subject.contents.runs.iter().filter(own).min_by_key(|r| (r.spec.repeat, r.spec.id))
 }
 
-/// Submission and response of a run's IOs in ns, in the order of submission.
+/// Submission and response of a run's IOs in ns, in the order of submission: all
+/// of them, or the first [`WINDOW_IOS`] of a long run.
 fn ios(subject: &Subject, row: &RunRow) -> Result<Vec<(u64, u64)>, StoreError> {
-    let records = read_records(&subject.contents.dir.join(&row.records.file))?;
-    let mut ios: Vec<(u64, u64)> = records.iter().map(|r| (r.submit().0, r.response().0)).collect();
+    let most = if row.outcome.end.ios > EXACT_IOS as u64 { WINDOW_IOS } else { usize::MAX };
+    let mut ios: Vec<(u64, u64)> = Vec::new();
+    let groups = most.div_ceil(ROW_GROUP_ROWS);
+    let path = subject.contents.dir.join(&row.records.file);
+    read_chosen_row_groups(
+        &path,
+        |group| group < groups,
+        |_, _, records| {
+            ios.extend(records.iter().map(|r| (r.submit().0, r.response().0)));
+            Ok(())
+        },
+    )?;
     ios.sort_by_key(|(submit, _)| *submit);
+    ios.truncate(most);
     Ok(ios)
+}
+
+/// What is said of a run that is not in its CSV as a whole.
+fn not_whole(name: &str, row: &RunRow) -> Option<String> {
+    let n = row.outcome.end.ios;
+    (n > EXACT_IOS as u64).then(|| {
+        format!(
+            "{name}.csv after the first {WINDOW_IOS} of {n} IOs of run {}; uflip export writes all records",
+            row.spec.id
+        )
+    })
 }
 
 /// Running averages of `responses` from `from` on; None before.
@@ -134,7 +162,7 @@ fn trace(
             baseline.name(),
             row.spec.id,
             shown.saturating_sub(1),
-            responses.len(),
+            row.outcome.end.ios.max(responses.len() as u64),
             profile.target
         ),
         chart: Chart {

@@ -12,7 +12,7 @@ pub const SPIKE_GAP: f64 = 3.0;
 /// Series shorter than this are not searched for spikes.
 pub(super) const SPIKE_IOS: usize = 200;
 /// The most batches that a series is told in.
-const BATCHES: usize = 1000;
+pub(super) const BATCHES: usize = 1000;
 
 /// Spikes in a series of response times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,24 +40,44 @@ pub(super) fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// MB/s in each whole window of a run that took `elapsed`.
-pub fn windows(records: &[IoRecord], window: Nanos, elapsed: Nanos) -> Vec<f64> {
-    let width = window.0.max(1);
-    let n = usize::try_from(elapsed.0 / width).unwrap_or(usize::MAX).min(1 << 20);
-    let mut bytes = vec![0.0; n];
-    for record in records {
-        let (start, end) = (record.submit().0, record.submit().0 + record.response().0.max(1));
-        let density = f64::from(record.size()) / (end - start) as f64;
-        let mut at = start;
-        while at < end {
-            let place = (at / width) as usize;
-            let Some(cell) = bytes.get_mut(place) else { break };
-            let next = end.min((place as u64 + 1) * width);
-            *cell += density * (next - at) as f64;
-            at = next;
+/// MB/s in each whole window of a run, from its records, some at a time.
+pub(super) struct Windows {
+    width: u64,
+    bytes: Vec<f64>,
+}
+
+impl Windows {
+    pub(super) fn new(window: Nanos, elapsed: Nanos) -> Windows {
+        let width = window.0.max(1);
+        let n = usize::try_from(elapsed.0 / width).unwrap_or(usize::MAX).min(1 << 20);
+        Windows { width, bytes: vec![0.0; n] }
+    }
+
+    pub(super) fn push(&mut self, records: &[IoRecord]) {
+        for record in records {
+            let (start, end) = (record.submit().0, record.submit().0 + record.response().0.max(1));
+            let density = f64::from(record.size()) / (end - start) as f64;
+            let mut at = start;
+            while at < end {
+                let place = (at / self.width) as usize;
+                let Some(cell) = self.bytes.get_mut(place) else { break };
+                let next = end.min((place as u64 + 1) * self.width);
+                *cell += density * (next - at) as f64;
+                at = next;
+            }
         }
     }
-    bytes.iter().map(|b| b / width as f64 * 1e3).collect()
+
+    pub(super) fn finish(self) -> Vec<f64> {
+        self.bytes.iter().map(|b| b / self.width as f64 * 1e3).collect()
+    }
+}
+
+/// MB/s in each whole window of a run that took `elapsed`.
+pub fn windows(records: &[IoRecord], window: Nanos, elapsed: Nanos) -> Vec<f64> {
+    let mut windows = Windows::new(window, elapsed);
+    windows.push(records);
+    windows.finish()
 }
 
 /// Time until `windows` reach `speed`; `None` where never.

@@ -14,20 +14,26 @@
 //! and section 2 (switch and full merges).
 
 use super::block::{self, BlockSource, LogicalBlock};
-use super::kinds::{self, Kinds, OneWrite};
+use super::kinds::{self, Kinds, OneWrites, Writes};
 use super::merge::{MergeFit, Sample, fit_merge};
-use super::modes::{MIN_SYNCS, Modes, modes};
+use super::modes::{MIN_SYNCS, Modes, modes, modes_of_counts};
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
-use crate::records::read_records;
+use crate::records::read_row_groups;
+use crate::spectrum::Spectrum;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use uflip_device::{Bytes, IoRecord, Mode};
+use uflip_measure::detect::long::EXACT_IOS;
 use uflip_measure::pattern::Basic;
 use uflip_measure::{Pattern, Timing};
 
 /// A prediction is taken to hold within this share.
 pub const HOLDS: f64 = 0.2;
+/// Logical blocks of one sync that are told apart; more count as so many, where f
+/// is 0 to six digits.
+const MOST_TOUCHED: usize = 1 << 20;
+
 /// The model on all of a store's runs with flushes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MergeReport {
@@ -92,6 +98,127 @@ pub struct MergeSample {
     pub held_out_residual: Option<f64>,
 }
 
+/// Times of whole syncs: each up to `EXACT_IOS`, beyond that counted.
+enum Times {
+    Each(Vec<f64>),
+    Counted(Spectrum),
+}
+
+impl Times {
+    fn push(&mut self, ns: f64) {
+        match self {
+            Times::Each(all) if all.len() < EXACT_IOS => all.push(ns),
+            Times::Each(all) => {
+                let mut counted = Spectrum::default();
+                all.drain(..).chain([ns]).for_each(|ns| counted.push(ns as u64));
+                *self = Times::Counted(counted);
+            }
+            Times::Counted(counted) => counted.push(ns as u64),
+        }
+    }
+
+    fn modes(&self) -> Option<Modes> {
+        match self {
+            Times::Each(all) => modes(all),
+            Times::Counted(counted) => modes_of_counts(counted),
+        }
+    }
+}
+
+/// Makes a run's sample from its records, some at a time.
+struct Sampler {
+    every: u32,
+    block: Bytes,
+    times: Times,
+    syncs: usize,
+    total: f64,
+    f_sum: f64,
+    flush_ns: f64,
+    bytes: u64,
+    open: f64,
+    open_bytes: u64,
+    touched: BTreeSet<u64>,
+}
+
+impl Sampler {
+    fn new(every: u32, block: Bytes) -> Sampler {
+        Sampler {
+            every,
+            block,
+            times: Times::Each(Vec::new()),
+            syncs: 0,
+            total: 0.0,
+            f_sum: 0.0,
+            flush_ns: 0.0,
+            bytes: 0,
+            open: 0.0,
+            open_bytes: 0,
+            touched: BTreeSet::new(),
+        }
+    }
+
+    fn push(&mut self, records: &[IoRecord]) {
+        for record in records {
+            let ns = record.response().0 as f64;
+            self.open += ns;
+            if record.mode() != Mode::Flush {
+                self.touch(record.offset().0, u64::from(record.size()));
+                self.open_bytes += u64::from(record.size());
+            } else if self.open_bytes > 0 {
+                self.flush(ns);
+            }
+        }
+    }
+
+    fn touch(&mut self, offset: u64, size: u64) {
+        let block = self.block.0.max(1);
+        let room = MOST_TOUCHED.saturating_sub(self.touched.len());
+        self.touched.extend((offset / block..=(offset + size.max(1) - 1) / block).take(room));
+    }
+
+    /// A sync ends with a flush of `ns`.
+    fn flush(&mut self, ns: f64) {
+        if self.every == 1 {
+            self.times.push(self.open);
+        }
+        self.syncs += 1;
+        self.total += self.open;
+        self.f_sum += 1.0 / self.touched.len().max(1) as f64;
+        self.flush_ns += ns;
+        self.bytes += self.open_bytes;
+        self.touched.clear();
+        (self.open, self.open_bytes) = (0.0, 0);
+    }
+
+    /// `None` below eight whole syncs.
+    fn finish(self, run: u32, io_bytes: u64) -> Option<MergeSample> {
+        let (n, total, sectors) = (self.syncs as f64, self.total, self.bytes as f64 / 512.0);
+        if self.syncs < MIN_SYNCS || total <= 0.0 {
+            return None;
+        }
+        let sample = Sample {
+            sectors_per_sync: sectors / n,
+            focal_factor: self.f_sum / n,
+            sector_ns: total / sectors,
+        };
+        Some(MergeSample {
+            run,
+            io_bytes,
+            ios_per_sync: self.every,
+            syncs: self.syncs,
+            inside: sample.sectors_per_sync * 512.0 <= self.block.0 as f64 * 1.001,
+            in_order: false,
+            sample,
+            flush_share: self.flush_ns / total,
+            modes: if self.every == 1 { self.times.modes() } else { None },
+            predicted_sector_ns: None,
+            residual: None,
+            held_out_sector_ns: None,
+            held_out_residual: None,
+        })
+    }
+}
+
 /// The sample that a run's records give; `None` below eight whole syncs.
 pub fn sample_of(
     run: u32,
@@ -100,47 +227,9 @@ pub fn sample_of(
     records: &[IoRecord],
     block: Bytes,
 ) -> Option<MergeSample> {
-    let (mut times, mut f_sum, mut flush_ns, mut bytes) = (Vec::new(), 0.0, 0.0, 0u64);
-    let (mut open, mut open_bytes, mut touched) = (0.0, 0u64, BTreeSet::new());
-    for record in records {
-        let ns = record.response().0 as f64;
-        open += ns;
-        if record.mode() != Mode::Flush {
-            let (first, last) = (record.offset().0, record.offset().0 + u64::from(record.size().max(1)) - 1);
-            touched.extend(first / block.0.max(1)..=last / block.0.max(1));
-            open_bytes += u64::from(record.size());
-        } else if open_bytes > 0 {
-            times.push(open);
-            f_sum += 1.0 / touched.len().max(1) as f64;
-            flush_ns += ns;
-            bytes += open_bytes;
-            touched.clear();
-            (open, open_bytes) = (0.0, 0);
-        }
-    }
-    let n = times.len() as f64;
-    let total: f64 = times.iter().sum();
-    if times.len() < MIN_SYNCS || total <= 0.0 {
-        return None;
-    }
-    let sectors = bytes as f64 / 512.0;
-    let sample =
-        Sample { sectors_per_sync: sectors / n, focal_factor: f_sum / n, sector_ns: total / sectors };
-    Some(MergeSample {
-        run,
-        io_bytes,
-        ios_per_sync: every,
-        syncs: times.len(),
-        inside: sample.sectors_per_sync * 512.0 <= block.0 as f64 * 1.001,
-        in_order: false,
-        sample,
-        flush_share: flush_ns / total,
-        modes: if every == 1 { modes(&times) } else { None },
-        predicted_sector_ns: None,
-        residual: None,
-        held_out_sector_ns: None,
-        held_out_residual: None,
-    })
+    let mut sampler = Sampler::new(every, block);
+    sampler.push(records);
+    sampler.finish(run, io_bytes)
 }
 
 /// T of a sector by `fit`, at the sample's f and R.
@@ -162,7 +251,7 @@ fn fits_by_sync(inside: &[(u32, Sample)]) -> Vec<SyncFit> {
 }
 
 /// The model on these samples, and the kinds of these one-write syncs.
-pub fn judge(mut samples: Vec<MergeSample>, writes: &[OneWrite], block: LogicalBlock) -> MergeReport {
+pub fn judge(mut samples: Vec<MergeSample>, writes: &Writes, block: LogicalBlock) -> MergeReport {
     let fitted = |s: &&MergeSample| s.inside && !s.in_order;
     let inside: Vec<(u32, Sample)> =
         samples.iter().filter(fitted).map(|s| (s.ios_per_sync, s.sample)).collect();
@@ -203,14 +292,18 @@ pub fn merge_report(
     given: Option<Bytes>,
 ) -> Result<Option<MergeReport>, StoreError> {
     let block = block::find(&contents.dir, given)?;
-    let (mut samples, mut writes) = (Vec::new(), Vec::new());
+    let (mut samples, mut writes) = (Vec::new(), Writes::default());
     let mut samples_of = |row: &RunRow, every: u32, basic: &Basic| -> Result<(), StoreError> {
-        let records = read_records(&contents.dir.join(&row.records.file))?;
-        let found = sample_of(row.spec.id, every, basic.io_size.0, &records, block.bytes);
+        let (mut sampler, mut single) = (Sampler::new(every, block.bytes), OneWrites::new(block.bytes));
+        read_row_groups(&contents.dir.join(&row.records.file), |_, records| {
+            sampler.push(records);
+            if every == 1 {
+                single.push(records, |write| writes.push(write));
+            }
+            Ok(())
+        })?;
+        let found = sampler.finish(row.spec.id, basic.io_size.0);
         samples.extend(found.map(|s| MergeSample { in_order: !basic.is_random(), ..s }));
-        if every == 1 {
-            writes.extend(kinds::one_writes(&records, block.bytes));
-        }
         Ok(())
     };
     for row in &contents.runs {
@@ -262,7 +355,7 @@ mod tests {
             }
         }
         assert_eq!((samples[2].sample.focal_factor, samples[2].sample.sectors_per_sync), (1.0 / 16.0, 128.0));
-        let report = judge(samples.clone(), &[], given(block));
+        let report = judge(samples.clone(), &Writes::default(), given(block));
         let fit = report.fit.unwrap();
         assert!((fit.t_merge_ns / 20e6 - 1.0).abs() < 1e-3 && (fit.ns_per_byte / 25.0 - 1.0).abs() < 1e-3);
         assert_eq!((report.holds, report.predicted), (12, 12), "the others have R > L");
@@ -270,7 +363,7 @@ mod tests {
         assert!(report.samples[14].sample.sectors_per_sync == 32768.0 && !report.samples[14].inside);
         // One that does not keep to it is seen.
         samples[7] = run(9, 4, 65536, block, |_| 100_000_000);
-        let report = judge(samples, &[], given(block));
+        let report = judge(samples, &Writes::default(), given(block));
         assert!(report.holds < 12 && report.samples[7].held_out_residual.unwrap() > 2.0);
     }
 
@@ -284,7 +377,7 @@ mod tests {
             }
         }
         samples.push(run(0, 64, 4096, block, |_| 1_000_000));
-        let report = judge(samples, &[], given(block));
+        let report = judge(samples, &Writes::default(), given(block));
         let found: Vec<_> = report.by_sync.iter().map(|s| (s.ios_per_sync, s.fit.t_merge_ns / 1e6)).collect();
         assert_eq!(found.len(), 3, "one size tells nothing: {found:?}");
         for ((every, ms), expected) in found.into_iter().zip([(1, 9.0), (4, 8.0), (16, 6.0)]) {
@@ -311,7 +404,7 @@ mod tests {
             .flat_map(|size| [1, 4].map(|every| run(0, every, size, block, line(size))))
             .collect();
         samples.push(MergeSample { in_order: true, ..run(9, 1, 32768, block, |_| 1_000_000) });
-        let report = judge(samples, &[], given(block));
+        let report = judge(samples, &Writes::default(), given(block));
         assert!((report.fit.unwrap().t_merge_ns / 20e6 - 1.0).abs() < 1e-3);
         let last = report.samples.last().unwrap();
         assert!(last.residual.unwrap() < -0.9 && report.predicted == report.holds, "{last:?}");

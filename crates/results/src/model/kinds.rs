@@ -12,16 +12,22 @@
 //!
 //! Units: ns, bytes. Source: paper 002, sections 2.2 and 3.2. Limits: what is
 //! dear for another reason than a merge counts as a full merge; partial merges
-//! (a log block in order but not full) are among these.
+//! (a log block in order but not full) are among these. Beyond 1,048,576 writes they are counted by size and time (0.1 %),
+//! and of more than so many blocks written in part the next go by as out of order.
 
 use super::merge::{MergeFit, Sample, fit_merge, t95};
-use super::modes::modes;
+use super::modes::{modes, modes_of_counts};
+use crate::spectrum::{Spectrum, Summed};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use uflip_device::{Bytes, IoRecord, Mode};
+use uflip_measure::detect::long::EXACT_IOS;
 
 /// Writes of a size that end a logical block, at least.
 const MIN_ENDS: usize = 4;
+/// Blocks written in part that are remembered; beyond this all are forgotten, and
+/// their later writes count as out of order.
+const MOST_BLOCKS: usize = 1 << 20;
 
 /// A sync of one write.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,20 +77,75 @@ pub struct Kinds {
     pub full: Option<Kind>,
 }
 
-/// The one-write syncs of a run with `sync=1`.
-pub fn one_writes(records: &[IoRecord], block: Bytes) -> Vec<OneWrite> {
-    let (mut all, mut next, mut open) = (Vec::new(), HashMap::new(), None);
-    for record in records {
-        let ns = record.response().0 as f64;
-        if record.mode() == Mode::Write {
-            let (offset, size) = (record.offset().0, u64::from(record.size()));
-            let ends_block = goes_on(&mut next, offset, size, block.0.max(1));
-            open = Some(OneWrite { io_bytes: size, ns, ends_block });
-        } else if let Some(write) = open.take() {
-            all.push(OneWrite { ns: write.ns + ns, ..write });
+/// The one-write syncs of runs with `sync=1`, one after another: each up to
+/// `EXACT_IOS`, beyond that counted by IOSize and time.
+#[derive(Clone, Debug)]
+pub enum Writes {
+    /// Each of them.
+    Each(Vec<OneWrite>),
+    /// By IOSize: times of those that do not end a block, and of those that do.
+    #[doc(hidden)]
+    Counted(BTreeMap<u64, Counted>),
+}
+
+/// Times of writes that do not end a block, and of those that do.
+#[derive(Clone, Debug, Default)]
+pub struct Counted([Spectrum; 2]);
+
+impl Default for Writes {
+    fn default() -> Writes {
+        Writes::Each(Vec::new())
+    }
+}
+
+impl Writes {
+    /// Adds a sync.
+    pub fn push(&mut self, write: OneWrite) {
+        match self {
+            Writes::Each(all) if all.len() < EXACT_IOS => all.push(write),
+            Writes::Each(all) => {
+                let all = std::mem::take(all);
+                *self = Writes::Counted(BTreeMap::new());
+                all.into_iter().chain([write]).for_each(|write| self.push(write));
+            }
+            Writes::Counted(sizes) => {
+                let counted = sizes.entry(write.io_bytes).or_default();
+                counted.0[usize::from(write.ends_block)].push(write.ns as u64);
+            }
         }
     }
-    all
+}
+
+/// Finds the one-write syncs in the records of a run with `sync=1`.
+pub struct OneWrites {
+    block: Bytes,
+    /// Where each block that was written in order so far has to go on.
+    next: HashMap<u64, u64>,
+    open: Option<OneWrite>,
+}
+
+impl OneWrites {
+    /// For logical blocks of this size.
+    pub fn new(block: Bytes) -> OneWrites {
+        OneWrites { block, next: HashMap::new(), open: None }
+    }
+
+    /// Takes the next records; gives each sync to `found`.
+    pub fn push(&mut self, records: &[IoRecord], mut found: impl FnMut(OneWrite)) {
+        for record in records {
+            let ns = record.response().0 as f64;
+            if record.mode() == Mode::Write {
+                let (offset, size) = (record.offset().0, u64::from(record.size()));
+                if self.next.len() >= MOST_BLOCKS {
+                    self.next.clear();
+                }
+                let ends_block = goes_on(&mut self.next, offset, size, self.block.0.max(1));
+                self.open = Some(OneWrite { io_bytes: size, ns, ends_block });
+            } else if let Some(write) = self.open.take() {
+                found(OneWrite { ns: write.ns + ns, ..write });
+            }
+        }
+    }
 }
 
 /// Notes a write; true where it ends a block that was written in order. `next`
@@ -114,22 +175,57 @@ fn mean(times: &[f64]) -> Option<(f64, f64)> {
     (!times.is_empty()).then(|| (mean, if n > 1.0 { sum / (n - 1.0) / n } else { 0.0 }))
 }
 
-/// The times of one size: without a merge, with a switch merge, with a full one.
-fn split(writes: &[&OneWrite]) -> Option<[Vec<f64>; 3]> {
+/// Times summed up.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    n: usize,
+    mean: f64,
+    /// Of the mean.
+    variance: f64,
+}
+
+fn group(times: &[f64]) -> Option<Group> {
+    mean(times).map(|(mean, variance)| Group { n: times.len(), mean, variance })
+}
+
+fn counted_group(summed: Option<Summed>) -> Option<Group> {
+    summed.map(|s| Group { n: s.n as usize, mean: s.mean, variance: s.variance / s.n as f64 })
+}
+
+/// The writes of one size: without a merge, with a switch merge, with a full one.
+fn split(writes: &[&OneWrite]) -> Option<[Option<Group>; 3]> {
     let times =
         |ends: bool| -> Vec<f64> { writes.iter().filter(|w| w.ends_block == ends).map(|w| w.ns).collect() };
     let (others, ends) = (times(false), times(true));
     let found = modes(&others);
-    if found.is_none() && ends.len() < MIN_ENDS {
-        return None;
-    }
     let limit = found.map_or(f64::INFINITY, |m| m.from_ns);
     let (full, cheap): (Vec<f64>, Vec<f64>) = others.iter().partition(|ns| **ns >= limit);
-    let ((low, v_low), (middle, v_middle)) = (mean(&cheap)?, mean(&ends).unwrap_or_default());
-    let freedom = ends.len().min(cheap.len()).saturating_sub(1);
-    let dearer = middle - low > t95(freedom) * (v_low + v_middle).sqrt();
-    let nearer = mean(&full).is_none_or(|(high, _)| middle < (low + high) / 2.0);
-    let switch = if ends.len() >= MIN_ENDS && dearer && nearer { ends } else { Vec::new() };
+    kinds_of(found.is_some(), group(&cheap), group(&ends), group(&full))
+}
+
+/// [`split`] of writes that were counted.
+fn split_counted(Counted([others, ends]): &Counted) -> Option<[Option<Group>; 3]> {
+    let found = modes_of_counts(others);
+    let [cheap, full] = found.map_or([others.summed(), None], |m| others.split(m.from_ns as u64));
+    kinds_of(found.is_some(), counted_group(cheap), counted_group(ends.summed()), counted_group(full))
+}
+
+/// Whether those that end a block had a switch merge; None where nothing tells.
+fn kinds_of(
+    two: bool,
+    cheap: Option<Group>,
+    ends: Option<Group>,
+    full: Option<Group>,
+) -> Option<[Option<Group>; 3]> {
+    let number = ends.map_or(0, |g| g.n);
+    if !two && number < MIN_ENDS {
+        return None;
+    }
+    let (low, middle) = (cheap?, ends.unwrap_or_default());
+    let freedom = number.min(low.n).saturating_sub(1);
+    let dearer = middle.mean - low.mean > t95(freedom) * (low.variance + middle.variance).sqrt();
+    let nearer = full.is_none_or(|high| middle.mean < (low.mean + high.mean) / 2.0);
+    let switch = ends.filter(|_| number >= MIN_ENDS && dearer && nearer);
     Some([cheap, switch, full])
 }
 
@@ -147,19 +243,32 @@ fn kind(sizes: Vec<KindSize>) -> Option<Kind> {
 }
 
 /// The kinds of these writes; those larger than a logical block are left out.
-pub fn tell_apart(writes: &[OneWrite], block: Bytes) -> Kinds {
-    let mut by_size: BTreeMap<u64, Vec<&OneWrite>> = BTreeMap::new();
-    for write in writes.iter().filter(|w| w.io_bytes > 0 && w.io_bytes <= block.0) {
-        by_size.entry(write.io_bytes).or_default().push(write);
+pub fn tell_apart(writes: &Writes, block: Bytes) -> Kinds {
+    let fits = |io_bytes: u64| io_bytes > 0 && io_bytes <= block.0;
+    match writes {
+        Writes::Each(writes) => {
+            let mut by_size: BTreeMap<u64, Vec<&OneWrite>> = BTreeMap::new();
+            for write in writes.iter().filter(|w| fits(w.io_bytes)) {
+                by_size.entry(write.io_bytes).or_default().push(write);
+            }
+            of_sizes(by_size.into_iter().map(|(size, writes)| (size, split(&writes))))
+        }
+        Writes::Counted(sizes) => {
+            let sizes = sizes.iter().filter(|(size, _)| fits(**size));
+            of_sizes(sizes.map(|(size, counted)| (*size, split_counted(counted))))
+        }
     }
+}
+
+/// The kinds from the groups of each IOSize.
+fn of_sizes(groups: impl Iterator<Item = (u64, Option<[Option<Group>; 3]>)>) -> Kinds {
     let mut sizes: [Vec<KindSize>; 3] = Default::default();
-    for (io_bytes, writes) in by_size {
-        let Some(times) = split(&writes) else { continue };
-        let Some((low, _)) = mean(&times[0]) else { continue };
-        for (list, times) in sizes.iter_mut().zip(&times) {
-            let size =
-                |(mean_ns, _)| KindSize { io_bytes, syncs: times.len(), mean_ns, merge_ns: mean_ns - low };
-            list.extend(mean(times).map(size));
+    for (io_bytes, groups) in groups {
+        let Some(groups) = groups else { continue };
+        let Some(low) = groups[0].map(|g| g.mean) else { continue };
+        for (list, group) in sizes.iter_mut().zip(groups) {
+            let size = |g: Group| KindSize { io_bytes, syncs: g.n, mean_ns: g.mean, merge_ns: g.mean - low };
+            list.extend(group.map(size));
         }
     }
     let [no_merge, switch, full] = sizes.map(kind);
@@ -190,9 +299,41 @@ mod tests {
         all
     }
 
+    fn each(writes: Vec<OneWrite>) -> Writes {
+        Writes::Each(writes)
+    }
+
+    /// The same writes kept each and counted.
+    #[test]
+    fn counted_writes_tell_the_same() {
+        for made in [writes(1.5e6, 20e6), writes(0.0, 20e6), writes(19e6, 20e6), writes(0.0, 0.0)] {
+            let mut counted = Writes::Counted(BTreeMap::new());
+            made.iter().for_each(|write| counted.push(*write));
+            let (one, other) =
+                (tell_apart(&each(made), Bytes(1 << 20)), tell_apart(&counted, Bytes(1 << 20)));
+            let means = |kind: &Option<Kind>| -> Vec<(usize, u64)> {
+                kind.iter().flat_map(|k| &k.sizes).map(|s| (s.syncs, s.mean_ns.round() as u64)).collect()
+            };
+            for (one, other) in
+                [one.no_merge, one.switch, one.full].iter().zip([&other.no_merge, &other.switch, &other.full])
+            {
+                assert_eq!(means(one), means(other));
+            }
+        }
+    }
+
+    #[test]
+    fn more_writes_than_are_kept_are_counted() {
+        let mut all = Writes::default();
+        let write = OneWrite { io_bytes: 4096, ns: 1e6, ends_block: false };
+        (0..=EXACT_IOS).for_each(|_| all.push(write));
+        let Writes::Counted(sizes) = all else { panic!("kept each") };
+        assert_eq!(sizes[&4096].0[0].n(), EXACT_IOS as u64 + 1);
+    }
+
     #[test]
     fn the_three_kinds_come_back() {
-        let kinds = tell_apart(&writes(1.5e6, 20e6), Bytes(1 << 20));
+        let kinds = tell_apart(&each(writes(1.5e6, 20e6)), Bytes(1 << 20));
         let (none, switch, full) = (kinds.no_merge.unwrap(), kinds.switch.unwrap(), kinds.full.unwrap());
         let near = |a: Option<f64>, b: f64| (a.unwrap() / b - 1.0).abs() < 1e-6;
         assert!(near(switch.merge_ns, 1.5e6) && near(full.merge_ns, 20e6), "{switch:?} {full:?}");
@@ -204,15 +345,19 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_not_told() {
-        let kinds = tell_apart(&writes(0.0, 20e6), Bytes(1 << 20));
+        let kinds = tell_apart(&each(writes(0.0, 20e6)), Bytes(1 << 20));
         assert!(kinds.switch.is_none() && kinds.full.is_some(), "a block's end costs as the rest");
-        let kinds = tell_apart(&writes(19e6, 20e6), Bytes(1 << 20));
+        let kinds = tell_apart(&each(writes(19e6, 20e6)), Bytes(1 << 20));
         assert!(kinds.switch.is_none(), "it costs as a full merge");
-        let kinds = tell_apart(&writes(0.0, 0.0), Bytes(1 << 20));
+        let kinds = tell_apart(&each(writes(0.0, 0.0)), Bytes(1 << 20));
         assert!(kinds.full.is_none() && kinds.switch.is_none() && kinds.no_merge.is_some());
         let random: Vec<OneWrite> = writes(0.0, 20e6).into_iter().filter(|w| w.ns > 19e6).collect();
-        assert_eq!(tell_apart(&random, Bytes(1 << 20)), Kinds::default(), "one mode says nothing");
-        assert_eq!(tell_apart(&writes(1.5e6, 20e6), Bytes(4096)), Kinds::default(), "beyond a logical block");
+        assert_eq!(tell_apart(&each(random), Bytes(1 << 20)), Kinds::default(), "one mode says nothing");
+        assert_eq!(
+            tell_apart(&each(writes(1.5e6, 20e6)), Bytes(4096)),
+            Kinds::default(),
+            "beyond a logical block"
+        );
     }
 
     #[test]

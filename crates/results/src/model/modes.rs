@@ -5,6 +5,7 @@
 //! [`MODES_APART`]. Source: paper 002, section 2, which tells "shorter" and
 //! "larger" spikes apart by looking; when two groups are two is left open there.
 
+use crate::spectrum::Spectrum;
 use serde::Serialize;
 
 /// The least ratio between the dearest cheap and the cheapest dear sync.
@@ -23,6 +24,21 @@ pub struct Modes {
     pub high_share: f64,
     /// The cheapest of these.
     pub from_ns: f64,
+}
+
+/// [`modes`] of times that were counted: the gap is the same unless it lies within
+/// 0.1 % of a time.
+pub(crate) fn modes_of_counts(times: &Spectrum) -> Option<Modes> {
+    let n = times.n();
+    let (from, to) = (n / 50, n - n / 50);
+    let gap = times.widest_gap(from, to).filter(|gap| gap.ratio >= MODES_APART)?;
+    if to - from < MIN_SYNCS as u64 {
+        return None;
+    }
+    let [low, high] = times.split(gap.above);
+    let (low, high) = (low?, high?);
+    let high_share = high.n as f64 / n as f64;
+    Some(Modes { low_ns: low.mean, high_ns: high.mean, high_share, from_ns: gap.above as f64 })
 }
 
 /// The two groups in `times`, where there are two.

@@ -14,16 +14,15 @@
 
 use super::between::{self, between_runs};
 use super::facts::{BaselineFacts, BetweenRuns, Curve, CurveFacts, Facts, Repeat, SPREAD_LIMIT};
+use super::phases::{self, Source};
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
+use crate::spectrum::Spectrum;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use uflip_device::IoRecord;
-use uflip_measure::detect::interval::batch_means;
 use uflip_measure::detect::knee::Level;
-use uflip_measure::detect::period::period;
-use uflip_measure::detect::spread::spread;
-use uflip_measure::detect::startup::{StartUp, start_up};
+use uflip_measure::detect::long::{Phase, spread};
 use uflip_measure::mix_counts;
 use uflip_measure::pattern::{Baseline, Pattern};
 use uflip_measure::run::Purpose;
@@ -32,16 +31,16 @@ use uflip_measure::run::Purpose;
 pub type Records<'a> = dyn Fn(&RunRow) -> Result<Vec<IoRecord>, StoreError> + Sync + 'a;
 
 /// Reads what the rules need.
-pub(super) fn gather(contents: &StoreContents, records: &Records<'_>) -> Result<Facts, StoreError> {
+pub(super) fn gather(contents: &StoreContents, source: &Source<'_>) -> Result<Facts, StoreError> {
     let mut baselines = Vec::new();
     for baseline in Baseline::ALL {
-        baselines.extend(baseline_facts(contents, baseline, records)?);
+        baselines.extend(baseline_facts(contents, baseline, source)?);
     }
     let first = contents.runs.iter().find(|r| r.spec.purpose == Purpose::Baseline);
     let io_size_bytes = first.and_then(|r| r.spec.pattern.basics().first().map(|b| b.io_size.0));
     let between = BetweenRuns::default();
     let mut facts = Facts { io_size_bytes, baselines, curves: Vec::new(), between };
-    facts.curves = curves(contents, &facts, records)?;
+    facts.curves = curves(contents, &facts, source)?;
     facts.between = between_runs(contents, &facts);
     between::widen(&mut facts);
     Ok(facts)
@@ -58,44 +57,64 @@ fn baseline_rows(contents: &StoreContents, baseline: Baseline) -> Vec<&RunRow> {
 fn baseline_facts(
     contents: &StoreContents,
     baseline: Baseline,
-    records: &Records<'_>,
+    source: &Source<'_>,
 ) -> Result<Option<BaselineFacts>, StoreError> {
+    let rows = baseline_rows(contents, baseline);
+    let fit = phases::fit(&rows);
     let mut series = Vec::new();
-    for row in baseline_rows(contents, baseline) {
-        series.push((row, responses(&records(row)?, 0)));
+    for row in &rows {
+        let all = phases::take(row, source, |_| 0, None)?.phase;
+        let (ios, found) = (all.ios() as usize, all.start_up());
+        if ios > 0 {
+            // What is not kept is read again.
+            series.push((*row, ios, found, fit.then_some(all)));
+        }
     }
-    series.retain(|(_, all)| !all.is_empty());
-    let start_ups: Vec<Option<StartUp>> = series.iter().map(|(_, all)| start_up(all)).collect();
-    let start_up = most(start_ups.iter().map(|s| s.map(|s| s.ios as f64)));
-    let (mut repeats, mut running) = (Vec::new(), Vec::new());
-    for ((row, all), found) in series.iter().zip(start_ups) {
-        let from = running_from(row.spec.io_ignore, start_up.map(|s| s as u64), all.len());
-        let phase = &all[from..];
-        let period = period(phase).map(|p| p.ios);
-        let Some(level) = level(phase, period) else { continue };
+    let start_up = most(series.iter().map(|(_, _, found, _)| found.map(|s| s.ios as f64)));
+    let (mut repeats, mut running, mut spectrum) = (Vec::new(), Vec::new(), Spectrum::default());
+    for (row, ios, found, kept) in series {
+        let from = running_from(row.spec.io_ignore, start_up.map(|s| s as u64), ios);
+        let phase = match kept {
+            Some(Phase::Whole(mut all)) => {
+                all.drain(..from);
+                Phase::Whole(all)
+            }
+            _ => phases::take(row, source, |_| from, Some(&mut spectrum))?.phase,
+        };
+        let period = phase.period().map(|p| p.ios);
+        let Some(level) = level(&phase, period) else { continue };
         repeats.push(Repeat {
             run: row.spec.id,
             io_ignore: row.spec.io_ignore,
-            ios: all.len(),
+            ios,
             level,
             start_up: found,
             period,
         });
-        running.push(phase);
+        running.push(if fit { phase } else { phase.condensed(phases::share(rows.len())) });
     }
     let levels: Vec<Level> = repeats.iter().map(|r| r.level).collect();
     let period = most(repeats.iter().map(|r| r.period));
     Ok(together(&levels).map(|level| BaselineFacts {
         baseline,
         level,
-        n: running.iter().map(|r| r.len() as u64).sum(),
+        n: running.iter().map(Phase::ios).sum(),
         runs: repeats.iter().map(|r| r.run).collect(),
         start_up: start_up.map(|s| s.round() as u64),
         period,
         spread: spread(&running, period, SPREAD_LIMIT),
-        percentiles: super::levels::percentiles(&running, &level),
+        percentiles: percentiles(&running, &spectrum, &level),
         repeats,
     }))
+}
+
+/// The percentiles of phases that are all kept, or else those that were counted.
+fn percentiles(phases: &[Phase], spectrum: &Spectrum, level: &Level) -> Vec<Level> {
+    let whole = |phase: &Phase| if let Phase::Whole(all) = phase { Some(all.clone()) } else { None };
+    match phases.iter().map(whole).collect::<Option<Vec<_>>>() {
+        Some(whole) if spectrum.n() == 0 => super::levels::percentiles(whole, level),
+        _ => super::levels::percentiles_of_counts(spectrum, level),
+    }
 }
 
 /// The median of what was found, where it was found in most repeats.
@@ -113,32 +132,14 @@ fn running_from(io_ignore: u64, start_up: Option<u64>, n: usize) -> usize {
     if start_up > ignore && start_up <= n / 2 { start_up } else { ignore }
 }
 
-/// Response times in the order of submission, less the first `ignore` of each
-/// stream.
-fn responses(records: &[IoRecord], ignore: usize) -> Vec<u64> {
-    let mut seen = std::collections::HashMap::<u16, usize>::new();
-    let mut kept: Vec<(u64, u64)> = Vec::with_capacity(records.len());
-    for record in records {
-        let count = seen.entry(record.stream()).or_default();
-        *count += 1;
-        if *count > ignore {
-            kept.push((record.submit().0, record.response().0));
-        }
-    }
-    if seen.len() > 1 {
-        kept.sort_by_key(|(submit, _)| *submit);
-    }
-    kept.into_iter().map(|(_, response)| response).collect()
-}
-
 /// The mean of a running phase with its interval; open where it is too short
 /// to have one. None for no IOs.
-fn level(phase: &[u64], period: Option<f64>) -> Option<Level> {
+fn level(phase: &Phase, period: Option<f64>) -> Option<Level> {
     if phase.is_empty() {
         return None;
     }
-    let mean_ns = phase.iter().map(|v| *v as f64).sum::<f64>() / phase.len() as f64;
-    let shaped = batch_means(phase, period, 0.95).map(|i| Level {
+    let mean_ns = phase.mean_ns();
+    let shaped = phase.batch_means(period, 0.95).map(|i| Level {
         mean_ns,
         low_ns: (mean_ns - (i.mean_ns - i.low_ns)).max(0.0),
         high_ns: mean_ns + (i.high_ns - i.mean_ns),
@@ -178,11 +179,11 @@ struct Summed {
     level: Level,
     /// IOs of each pattern of a mix.
     by_pattern: [u64; 2],
-    phase: Vec<u64>,
+    phase: Phase,
 }
 
 /// Every curve of the store.
-fn curves(contents: &StoreContents, facts: &Facts, records: &Records<'_>) -> Result<Vec<Curve>, StoreError> {
+fn curves(contents: &StoreContents, facts: &Facts, source: &Source<'_>) -> Result<Vec<Curve>, StoreError> {
     let mut rows: Vec<&RunRow> = contents
         .runs
         .iter()
@@ -191,7 +192,9 @@ fn curves(contents: &StoreContents, facts: &Facts, records: &Records<'_>) -> Res
     // Repeats of one point side by side, so that few are in memory at a time.
     rows.sort_by_key(|r| (key(r), r.spec.repeat, r.spec.id));
     let groups: Vec<&[&RunRow]> = rows.chunk_by(|a, b| key(a) == key(b)).collect();
-    let points = in_parallel(&groups, |group| point(group, facts, records))?;
+    let turns = phases::Turns::new();
+    let points =
+        in_parallel(&groups, |group| turns.take(phases::memory(group), || point(group, facts, source)))?;
     let mut curves: Vec<Curve> = Vec::new();
     for (group, point) in groups.iter().zip(points) {
         let (Some(point), Some((micro, name, _))) = (point, key(group[0])) else { continue };
@@ -234,21 +237,23 @@ fn in_parallel<I: Sync, R: Send>(
 }
 
 /// One point from its repeats; None where none has a running phase.
-fn point(group: &[&RunRow], facts: &Facts, records: &Records<'_>) -> Result<Option<CurveFacts>, StoreError> {
-    let mut summed = Vec::new();
+fn point(group: &[&RunRow], facts: &Facts, source: &Source<'_>) -> Result<Option<CurveFacts>, StoreError> {
+    let fit = phases::fit(group);
+    let (mut summed, mut running) = (Vec::new(), Vec::new());
     for row in group {
-        summed.extend(sum_up(row, facts, records)?.map(|s| (*row, s)));
+        let Some(Summed { level, by_pattern, phase }) = sum_up(row, facts, source)? else { continue };
+        summed.push((row.spec.id, level, by_pattern));
+        running.push(if fit { phase } else { phase.condensed(phases::share(group.len())) });
     }
-    let levels: Vec<Level> = summed.iter().map(|(_, s)| s.level).collect();
-    let phases: Vec<&[u64]> = summed.iter().map(|(_, s)| s.phase.as_slice()).collect();
+    let levels: Vec<Level> = summed.iter().map(|(_, level, _)| *level).collect();
     let at = group.first().and_then(|r| r.spec.point.as_ref());
     Ok(at.zip(together(&levels)).map(|(at, level)| CurveFacts {
         value: at.value,
         label: at.label.clone(),
         level,
-        runs: summed.iter().map(|(row, _)| row.spec.id).collect(),
-        by_pattern: summed.iter().fold([0, 0], |[a, b], (_, s)| [a + s.by_pattern[0], b + s.by_pattern[1]]),
-        spread: spread(&phases, None, SPREAD_LIMIT),
+        runs: summed.iter().map(|(run, _, _)| *run).collect(),
+        by_pattern: summed.iter().fold([0, 0], |[a, b], (_, _, of)| [a + of[0], b + of[1]]),
+        spread: spread(&running, None, SPREAD_LIMIT),
     }))
 }
 
@@ -269,13 +274,9 @@ fn start_up_of(row: &RunRow, facts: &Facts) -> Option<u64> {
     }
 }
 
-fn sum_up(row: &RunRow, facts: &Facts, records: &Records<'_>) -> Result<Option<Summed>, StoreError> {
-    let all = records(row)?;
+fn sum_up(row: &RunRow, facts: &Facts, source: &Source<'_>) -> Result<Option<Summed>, StoreError> {
     let streams = row.spec.pattern.stream_count().max(1);
-    let ignore = running_from(row.spec.io_ignore, start_up_of(row, facts), all.len() / streams);
-    let phase = responses(&all, ignore);
-    // A mix is one stream, so its running phase is what follows.
-    let second = all.iter().skip(ignore).filter(|r| r.pattern() == 1).count() as u64;
-    let by_pattern = [(phase.len() as u64).saturating_sub(second), second];
+    let from = |ios: usize| running_from(row.spec.io_ignore, start_up_of(row, facts), ios / streams);
+    let phases::Taken { phase, by_pattern } = phases::take(row, source, from, None)?;
     Ok(level(&phase, None).map(|level| Summed { level, by_pattern, phase }))
 }

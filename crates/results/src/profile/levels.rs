@@ -11,6 +11,7 @@
 
 use super::evidence::Evidence;
 use super::facts::Facts;
+use crate::spectrum::Spectrum;
 use uflip_measure::detect::knee::Level;
 
 /// The percentiles told of a baseline, in percent, with their names.
@@ -104,8 +105,14 @@ fn at(sorted: &[u64], part: f64) -> f64 {
 }
 
 /// The percentiles of the running phases of a baseline whose level is `level`.
-pub(super) fn percentiles(phases: &[&[u64]], level: &Level) -> Vec<Level> {
-    let mut sorted: Vec<u64> = phases.concat();
+pub(super) fn percentiles(phases: Vec<Vec<u64>>, level: &Level) -> Vec<Level> {
+    let mut sorted: Vec<u64> = phases
+        .into_iter()
+        .reduce(|mut all, more| {
+            all.extend(more);
+            all
+        })
+        .unwrap_or_default();
     if sorted.is_empty() {
         return Vec::new();
     }
@@ -113,14 +120,30 @@ pub(super) fn percentiles(phases: &[&[u64]], level: &Level) -> Vec<Level> {
     let n = sorted.len() as f64;
     let mean = sorted.iter().map(|v| *v as f64).sum::<f64>() / n;
     let variance = sorted.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    at_parts(n, variance, level, |part| at(&sorted, part))
+}
+
+/// The percentiles of IOs that were counted, at most 0.1 % too high.
+pub(super) fn percentiles_of_counts(counts: &Spectrum, level: &Level) -> Vec<Level> {
+    let Some(summed) = counts.summed() else { return Vec::new() };
+    let n = counts.n() as f64;
+    let value = |part: f64| {
+        let rank = (part * n - 1e-9).ceil().max(1.0) as u64;
+        counts.at_rank(rank).unwrap_or(0) as f64
+    };
+    at_parts(n, summed.variance, level, value)
+}
+
+/// The percentiles of `n` IOs of this variance; `at` gives the value at a part.
+fn at_parts(n: f64, variance: f64, level: &Level, at: impl Fn(f64) -> f64) -> Vec<Level> {
     let error = (level.high_ns - level.low_ns) / 2.0 / 1.96;
     let independent = if error > 0.0 { (variance / (error * error)).clamp(1.0, n) } else { n };
     let one = |(_, percent): &(&str, f64)| {
         let part = percent / 100.0;
         let reach = 1.96 * (part * (1.0 - part) / independent).sqrt();
         let open = part + reach >= 1.0 || !error.is_finite();
-        let high_ns = if open { f64::INFINITY } else { at(&sorted, part + reach) };
-        Level { mean_ns: at(&sorted, part), low_ns: at(&sorted, (part - reach).max(0.0)), high_ns }
+        let high_ns = if open { f64::INFINITY } else { at(part + reach) };
+        Level { mean_ns: at(part), low_ns: at((part - reach).max(0.0)), high_ns }
     };
     PERCENTILES.iter().map(one).collect()
 }
@@ -135,7 +158,7 @@ mod tests {
         // The mean's standard error as of independent values: s / sqrt(n).
         let error = 288.8 / 1000f64.sqrt();
         let level = Level { mean_ns: 500.5, low_ns: 500.5 - 1.96 * error, high_ns: 500.5 + 1.96 * error };
-        let found = percentiles(&[&values[..400], &values[400..]], &level);
+        let found = percentiles(vec![values[..400].to_vec(), values[400..].to_vec()], &level);
         assert_eq!(found.iter().map(|l| l.mean_ns).collect::<Vec<_>>(), [500.0, 900.0, 990.0, 999.0]);
         assert!(
             (found[0].low_ns - 469.0).abs() <= 1.0 && (found[0].high_ns - 531.0).abs() <= 1.0,
@@ -144,12 +167,12 @@ mod tests {
         assert!(found[3].high_ns.is_infinite(), "a thousand IOs say little of the slowest in a thousand");
         // With a fourth of them independent the interval is twice as wide.
         let wide = Level { low_ns: 500.5 - 3.92 * error, high_ns: 500.5 + 3.92 * error, ..level };
-        let wider = percentiles(&[&values], &wide);
+        let wider = percentiles(vec![values], &wide);
         assert!((wider[0].high_ns - 562.0).abs() <= 1.5, "{wider:?}");
     }
 
     #[test]
     fn nothing_has_no_percentiles() {
-        assert!(percentiles(&[], &Level { mean_ns: 0.0, low_ns: 0.0, high_ns: 0.0 }).is_empty());
+        assert!(percentiles(Vec::new(), &Level { mean_ns: 0.0, low_ns: 0.0, high_ns: 0.0 }).is_empty());
     }
 }

@@ -84,7 +84,7 @@ pub(crate) fn embed(contents: &StoreContents, most: usize, room: usize) -> Vec<E
         read.make_ahead(Guess::ALL[guess.load(Ordering::Relaxed)]);
         Ok(Some(read))
     };
-    in_order(&order, read, |at, read| {
+    in_order(&order, workers(runs), read, |at, read| {
         budget.to_come -= 1;
         budget.ios_to_come -= runs[at].outcome.end.ios;
         let made = match read.map_err(|e| e.to_string()) {
@@ -102,10 +102,22 @@ pub(crate) fn embed(contents: &StoreContents, most: usize, room: usize) -> Vec<E
     embedded.into_iter().flatten().collect()
 }
 
-/// Calls `read` on every item, by several threads, and `take` with the results
+/// Threads that may read at once: where runs are long but held whole, few, as each
+/// thread has up to three of them.
+fn workers(runs: &[RunRow]) -> usize {
+    let held = runs.iter().map(|row| row.outcome.end.ios).filter(|n| *n <= MOST_IN_MEMORY);
+    if held.max().unwrap_or(0) > MOST_IN_MEMORY / 8 { 2 } else { 8 }
+}
+
+/// Calls `read` on every item, by at most `most` threads, and `take` with the results
 /// in the order of the items; a thread is at most two results ahead.
-fn in_order<R: Send>(items: &[usize], read: impl Fn(usize) -> R + Sync, mut take: impl FnMut(usize, R)) {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, 8).min(items.len());
+fn in_order<R: Send>(
+    items: &[usize],
+    most: usize,
+    read: impl Fn(usize) -> R + Sync,
+    mut take: impl FnMut(usize, R),
+) {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, most).min(items.len());
     std::thread::scope(|scope| {
         let (read, mut results) = (&read, Vec::<Receiver<R>>::new());
         for worker in 0..workers {

@@ -13,6 +13,7 @@ mod job;
 mod kill;
 mod limits;
 mod live;
+mod memory;
 mod models;
 mod outputs;
 mod plans;

@@ -9,7 +9,7 @@ use uflip_results::recorder::CHUNK_RECORDS;
 const IOS: usize = 4_000_000;
 
 /// The largest resident size a process came to, in KiB, sampled until it ends.
-fn peak_kib(child: &mut std::process::Child) -> u64 {
+pub fn peak_kib(child: &mut std::process::Child) -> u64 {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
