@@ -95,7 +95,7 @@ fn an_unfinished_one_with_other_contents_is_not_removed() {
             let length = std::fs::metadata(&path).unwrap().len();
             std::fs::write(&path, diary(length)).unwrap();
         } else {
-            std::fs::write(&path, diary(8192)).unwrap();
+            std::fs::write(&path, diary(1 << 20)).unwrap();
         }
         stays(folder.path(), &path);
     }
@@ -188,7 +188,9 @@ fn between_runs_the_holes_of_trims_are_filled_before_the_next_run() {
     let steps = plan["steps"].as_array_mut().unwrap();
     steps.retain(|step| step["step"] == "run");
     steps.truncate(2);
-    for (step, pattern) in steps.iter_mut().zip(["ST(io_size=1M)", "SR(io_size=32K)"]) {
+    for (step, pattern) in
+        steps.iter_mut().zip(["ST(io_size=1M, target_size=16M)", "SR(io_size=32K, target_size=16M)"])
+    {
         step["pattern"] = pattern.into();
         step["io_count"] = 4.into();
         step["io_ignore"] = 0.into();
