@@ -202,7 +202,7 @@ mod tests {
             let mut nearly_blank = [0; SECTOR];
             nearly_blank[511] = 1;
             assert!(!is_ours(&nearly_blank, key, counts));
-            assert!(!is_ours("Dear diary, ".repeat(43)[..SECTOR].as_bytes(), key, counts));
+            assert!(!is_ours(&"Dear diary, ".repeat(43).as_bytes()[..SECTOR], key, counts));
         }
     }
 

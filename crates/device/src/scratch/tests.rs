@@ -382,7 +382,7 @@ fn a_finished_one_that_was_cut_and_grown_again_is_not_ours() {
 
 #[test]
 fn an_unfinished_one_is_made_anew_from_every_stage() {
-    let stages: [(&str, fn(&Path)); 7] = [
+    let stages: [Deed; 7] = [
         ("zeros, as where reserving writes them", |path| {
             made(path.parent().unwrap(), Some(0));
             let file = OpenOptions::new().write(true).open(path).unwrap();
