@@ -78,7 +78,8 @@ impl RealDevice {
     fn trimmed(&mut self) -> bool {
         let of_workers = self.workers.iter_mut().map(|worker| &mut worker.target.trimmed);
         let of_rings = self.rings.iter_mut().map(|ring| &mut ring.trimmed);
-        of_workers.chain(of_rings).fold(false, |any, trimmed| std::mem::take(trimmed) || any)
+        // Counted, as all of them are to be forgotten.
+        of_workers.chain(of_rings).filter_map(|trimmed| std::mem::take(trimmed).then_some(())).count() > 0
     }
 
     /// Whether the file lies otherwise than before the run; see `crate::layout`.

@@ -240,8 +240,9 @@ pub fn create(
     let meta = guard.file.metadata().map_err(path_error("cannot look at", path))?;
     let mut sidecar = Sidecar::of(&meta, size.0).map_err(path_error("cannot mark", path))?;
     sidecar::write(path, &sidecar).map_err(path_error("cannot write the sidecar of", path))?;
-    mark(&guard.file, &sidecar, 0).map_err(path_error("cannot mark", path))?;
+    // Reserved at once, before the header, or its block would lie by itself.
     preallocate(&guard.file, length(size)).map_err(path_error("cannot reserve room for", path))?;
+    mark(&guard.file, &sidecar, 0).map_err(path_error("cannot mark", path))?;
     let mut filler = Filler::of(&guard.file, sidecar.key).map_err(path_error("cannot open", path))?;
     let written = fill(path, &mut filler, size, budget, progress, stop)?;
     sidecar.size = written.0;

@@ -170,3 +170,26 @@ fn the_data_face_reads_what_it_wrote() {
     assert!(back[..4096].iter().all(|b| *b == 0));
     assert_eq!(back[4096..], data[4096..]);
 }
+
+#[test]
+fn a_file_that_comes_to_lie_otherwise_is_told_and_own_trims_are_not() {
+    for engine in [Engine::Sync, URING] {
+        let file = file();
+        if uflip_device::scratch::extents(file.as_file()).unwrap().is_none() {
+            eprintln!("skipped: the temporary folder's file system tells no extents");
+            return;
+        }
+        let mut device = open(file.path(), EngineOptions { engine, ..Default::default() });
+        let mut changed = |mode, size: u32, offsets: Vec<u64>| {
+            let (end, _) = run(&mut device, vec![ios(mode, size, offsets)]).unwrap();
+            (end.incidents.layout_changed, device.has_new_holes())
+        };
+        let all = |size: u64| (0..SIZE / size).map(|i| i * size).collect::<Vec<_>>();
+        assert_eq!(changed(Mode::Write, 65536, all(65536)), (false, false), "{engine}");
+        assert_eq!(changed(Mode::Read, 65536, all(65536)), (false, false), "{engine}");
+        assert_eq!(changed(Mode::Trim, 65536, vec![0, 131_072]), (false, true), "{engine}: asked for");
+        assert_eq!(changed(Mode::Read, 65536, vec![0, 131_072]), (true, true), "{engine}: on holes");
+        assert_eq!(changed(Mode::Write, 65536, all(65536)), (true, false), "{engine}: filled by the run");
+        assert_eq!(changed(Mode::Read, 65536, all(65536)), (false, false), "{engine}");
+    }
+}

@@ -23,8 +23,10 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
+/// How much is read at a time at most, in bytes.
+pub(crate) const MOST: u64 = 1 << 20;
 /// How much of either end is looked at, in bytes.
-const END: u64 = 1 << 20;
+const END: u64 = MOST;
 /// How many places between.
 const PLACES: u64 = 256;
 /// How much at each, in bytes.
@@ -65,7 +67,7 @@ pub(crate) fn reopen(file: &File, options: &OpenOptions) -> io::Result<File> {
 impl Reader {
     pub(crate) fn of(file: &File) -> io::Result<Reader> {
         let open = |flags| reopen(file, OpenOptions::new().read(true).custom_flags(flags));
-        let buffer = AlignedBuffer::new(END as usize);
+        let buffer = AlignedBuffer::new(MOST as usize);
         match open(libc::O_DIRECT) {
             Ok(file) => Ok(Reader { file, buffer, direct: true }),
             Err(_) => Ok(Reader { file: open(0)?, buffer, direct: false }),
@@ -75,7 +77,7 @@ impl Reader {
     /// What the file holds from `offset`, up to `length` bytes (both multiples
     /// of 4096, at most 1 MiB); less where it ends before.
     pub(crate) fn read(&mut self, offset: u64, length: u64) -> io::Result<&[u8]> {
-        let wanted = length.min(END) as usize;
+        let wanted = length.min(MOST) as usize;
         let mut had = 0;
         while had < wanted {
             match self.file.read_at(&mut self.buffer.bytes_mut()[had..wanted], offset + had as u64) {
@@ -200,7 +202,7 @@ mod tests {
             let mut nearly_blank = [0; SECTOR];
             nearly_blank[511] = 1;
             assert!(!is_ours(&nearly_blank, key, counts));
-            assert!(!is_ours("Dear diary, ".repeat(43)[..SECTOR].as_bytes(), key, counts));
+            assert!(!is_ours(&"Dear diary, ".repeat(43).as_bytes()[..SECTOR], key, counts));
         }
     }
 

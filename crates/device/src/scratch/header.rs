@@ -15,8 +15,8 @@
 //!
 //! It is the last block of a finished file, behind the bytes that are measured,
 //! so that no run touches it. While the file is made it is the first block,
-//! written before anything else, and the last one is written before the first
-//! gets its content: at every moment one of the two is whole.
+//! written before anything else is, and the last one is written before the first
+//! gets its content: from the first write on one of the two is whole.
 //!
 //! Source of the checksum: Fowler, Noll and Vo, RFC 9923.
 

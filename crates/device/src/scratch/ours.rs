@@ -106,10 +106,26 @@ fn begun(reader: &mut Reader, of: &Sidecar, length: u64) -> Result<(), NotOurs> 
             headers.push(at);
         }
     }
-    if headers.is_empty() && !reader.data(length).map_err(unreadable)?.is_empty() {
+    if headers.is_empty() && !is_blank(reader, length).map_err(unreadable)? {
         return Err(foreign("uflip began to make it, and uflip's mark is gone from it"));
     }
     holds_ours(reader, length, &headers, of, Counts::Stamped)
+}
+
+/// Whether nothing but zeros is in the first `length` bytes. All of it is read:
+/// nothing else tells such a file as ours.
+fn is_blank(reader: &mut Reader, length: u64) -> io::Result<bool> {
+    for part in reader.data(length)? {
+        let mut at = part.start / header::LENGTH * header::LENGTH;
+        while at < part.end {
+            let bytes = reader.read(at, contents::MOST)?;
+            if bytes.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            at += contents::MOST;
+        }
+    }
+    Ok(true)
 }
 
 fn holds_ours(

@@ -90,7 +90,11 @@ fn parse_values(text: &str) -> anyhow::Result<(MicroBenchmark, Vec<i64>)> {
 
 /// True where the plan writes anything at all.
 pub fn writes(plan: &Plan) -> bool {
-    plan.summary().write_bytes > Bytes(0) || plan.summary().reset_bytes > Bytes(0)
+    let summary = plan.summary();
+    // Trims move no bytes and need the same leave.
+    summary.write_bytes > Bytes(0)
+        || summary.reset_bytes > Bytes(0)
+        || plan.runs().any(|run| run.pattern.writes())
 }
 
 /// Runs `uflip plan`.

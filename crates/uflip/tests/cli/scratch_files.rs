@@ -95,7 +95,7 @@ fn an_unfinished_one_with_other_contents_is_not_removed() {
             let length = std::fs::metadata(&path).unwrap().len();
             std::fs::write(&path, diary(length)).unwrap();
         } else {
-            std::fs::write(&path, "years of work").unwrap();
+            std::fs::write(&path, diary(1 << 20)).unwrap();
         }
         stays(folder.path(), &path);
     }
@@ -177,7 +177,7 @@ fn holes_that_trims_made_are_filled_before_anything_is_measured() {
 }
 
 #[test]
-fn within_a_job_the_holes_of_trims_are_filled_before_the_next_run() {
+fn between_runs_the_holes_of_trims_are_filled_before_the_next_run() {
     let (folder, path) = scratch();
     if has_holes(&path).is_none() {
         return skipped("the temporary folder's file system tells no extents");
@@ -186,12 +186,14 @@ fn within_a_job_the_holes_of_trims_are_filled_before_the_next_run() {
     let mut plan: serde_json::Value = serde_json::from_str(&out).unwrap();
     // The first two runs become a trim and a run of reads.
     let steps = plan["steps"].as_array_mut().unwrap();
-    steps.retain(|step| step.get("run").is_some());
+    steps.retain(|step| step["step"] == "run");
     steps.truncate(2);
-    for (step, pattern) in steps.iter_mut().zip(["ST(io_size=1M)", "SR(io_size=32K)"]) {
-        step["run"]["pattern"] = pattern.into();
-        step["run"]["io_count"] = 4.into();
-        step["run"]["io_ignore"] = 0.into();
+    for (step, pattern) in
+        steps.iter_mut().zip(["ST(io_size=1M, target_size=16M)", "SR(io_size=32K, target_size=16M)"])
+    {
+        step["pattern"] = pattern.into();
+        step["io_count"] = 4.into();
+        step["io_ignore"] = 0.into();
     }
     std::fs::write(folder.path().join("p.json"), plan.to_string()).unwrap();
     let (_, err) = expect(folder.path(), 0, &["run", "f", "-o", "o", "--plan", "p.json"]);
@@ -234,11 +236,8 @@ fn a_file_cut_and_grown_again_in_the_middle_is_a_finding() {
     if has_holes(&path).is_none() {
         return skipped("the temporary folder's file system tells no extents");
     }
-    std::fs::write(
-        folder.path().join("a.job"),
-        "std  rr  bs=32K count=300 pause=5ms\nmis  sr  bs=32K count=8\n",
-    )
-    .unwrap();
+    std::fs::write(folder.path().join("a.job"), "std  rr  bs=32K time=3s size=8M\nmis  sr  bs=32K count=8\n")
+        .unwrap();
     let length = std::fs::metadata(&path).unwrap().len();
     let mut command = uflip();
     command.current_dir(folder.path()).args(["job", "f", "a.job", "-o", "o"]);
