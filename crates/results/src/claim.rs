@@ -141,7 +141,8 @@ impl Drop for Claim {
 
 fn busy(dir: &Path) -> StoreError {
     StoreError::Refused(format!(
-        "another uflip is writing to {}; wait until it ends or choose another folder with -o",
+        "another uflip is writing to {}; wait until it ends, and go on with --resume if need be, or choose another \
+         folder with -o",
         dir.display()
     ))
 }

@@ -125,7 +125,8 @@ impl Store {
     /// [`StoreError::Path`].
     pub fn create_in(claim: Claim, manifest: &Manifest, plan: &Value) -> Result<Store, StoreError> {
         let dir = &claim.dir().to_path_buf();
-        records_folder(dir)?;
+        // Of a making that was cut off; the folder is ours and was found free.
+        remove_leftovers(dir, &HashSet::new(), &mut Vec::new())?;
         write_whole(&dir.join(names::RUNS), b"")?;
         write_whole(&dir.join(names::PLAN), &pretty(plan))?;
         // Last: a folder without a manifest is not yet a store.

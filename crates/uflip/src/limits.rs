@@ -62,7 +62,7 @@ fn of_group() -> Option<u64> {
 fn room(needed: u64, what: &str, instead: &str) -> anyhow::Result<()> {
     match half_of_memory() {
         Some(half) if needed > half.0 => Err(usage(format!(
-            "{what} needs {} of memory, and uflip takes at most half of what is available, {half}; {instead}",
+            "{what} would take {} of memory, and uflip takes at most half of what is available, {half}; {instead}",
             Bytes(needed)
         ))),
         _ => Ok(()),

@@ -145,13 +145,13 @@ fn two_without_a_name_get_a_folder_each() {
 fn a_refusal_leaves_no_folder_and_no_lock() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
-    std::fs::write(dir.join("data"), "somebody's").unwrap();
-    let write = ["run", "data", "--only", "order", "--method", "fixed", "-o"];
-    for out in ["new", "a/b", "empty"] {
-        if out == "empty" {
-            std::fs::create_dir(dir.join(out)).unwrap();
-        }
-        expect(dir, 1, &[&write[..], &[out]].concat());
+    std::fs::write(dir.join("data"), vec![7u8; 1 << 20]).unwrap();
+    std::fs::create_dir(dir.join("empty")).unwrap();
+    // The first is refused before the folder is claimed, the second after it.
+    let data = ["run", "data", "--only", "order", "--method", "fixed", "-o"];
+    let large = ["run", "scratch", "--scratch-size", "1000T", "--only", "order", "--method", "fixed", "-o"];
+    for (out, write) in [("new", &data[..]), ("new", &large), ("b", &large), ("empty", &large)] {
+        expect(dir, 1, &[write, &[out]].concat());
         assert!(!dir.join(out).join(".lock").exists(), "{out}");
         assert_eq!(dir.join(out).exists(), out == "empty");
     }
