@@ -38,11 +38,12 @@ pub(super) fn findings(
     let mut all = of_manifest(contents);
     all.extend(calibration.into_iter().flat_map(super::calibrated::findings));
     all.extend(of_plan(contents));
-    all.extend(of_rows(&contents.runs, job_of(contents).is_some()));
+    let is_job = job_of(contents).is_some();
+    all.extend(of_rows(&contents.runs, is_job));
     all.extend(layout_finding(&contents.runs));
     for baseline in &facts.baselines {
         all.extend(start_up_not_covered(baseline));
-        all.extend(wide_interval(baseline, &facts.between));
+        all.extend(wide_interval(baseline, &facts.between, is_job));
         all.extend(repeats_differ(baseline));
         all.extend(baseline_drift(baseline));
     }
@@ -99,9 +100,16 @@ fn of_plan(contents: &StoreContents) -> Vec<Finding> {
     let mut all = Vec::new();
     let enforced = plan.steps.iter().any(|s| matches!(s, Step::Reset { state } if *state != State::None));
     if !enforced {
-        let text = "The device's state was not enforced before measuring: writes may cost less, or more, than they \
-                    do after some time of use. Measure again with --state random.";
-        all.push(finding("state_not_enforced", Severity::Warning, text.into(), Vec::new()));
+        // A job has no such option; what comes before a line is the line's.
+        let advice = match job_of(contents) {
+            Some(_) => "In a job before=fill(1M) writes a line's space first.",
+            None => "Measure again with --state random.",
+        };
+        let text = format!(
+            "The device's state was not enforced before measuring: writes may cost less, or more, than they \
+             do after some time of use. {advice}"
+        );
+        all.push(finding("state_not_enforced", Severity::Warning, text, Vec::new()));
     }
     let reused = spaces::reused(&plan);
     if !reused.is_empty() {
@@ -203,7 +211,7 @@ fn start_up_not_covered(b: &BaselineFacts) -> Option<Finding> {
 }
 
 /// Code `wide_interval`.
-fn wide_interval(b: &BaselineFacts, between: &BetweenRuns) -> Option<Finding> {
+fn wide_interval(b: &BaselineFacts, between: &BetweenRuns, is_job: bool) -> Option<Finding> {
     let half = (b.level.high_ns - b.level.low_ns) / 2.0 / b.level.mean_ns;
     let text = if half.is_finite() {
         format!("the mean is known to within {:.0} % only", half * 100.0)
@@ -214,10 +222,10 @@ fn wide_interval(b: &BaselineFacts, between: &BetweenRuns) -> Option<Finding> {
     let by_runs = found.map_or(0.0, |found| found.relative_half_width(1));
     // Longer runs do not help against what changes from run to run.
     let runs_differ = b.repeats.len() == 1 && half.is_finite() && by_runs > half / 2.0;
-    let advice = if runs_differ {
-        "equal runs differ by most of that: measure with --repeats 3 or more"
-    } else {
-        "measure with a larger IOCount"
+    let advice = match (runs_differ, is_job) {
+        (true, false) => "equal runs differ by most of that: measure with --repeats 3 or more",
+        (true, true) => "equal runs differ by most of that: measure with reps=3 or more in the job",
+        (false, _) => "measure with a larger IOCount",
     };
     let text = format!("{}: {text}; {advice}.", b.baseline.name());
     (half > WIDE || half.is_nan()).then(|| finding("wide_interval", Severity::Warning, text, b.runs.clone()))

@@ -69,7 +69,7 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
     if !args.resume && (args.check || args.print || args.to_fio) {
         return explain(&args);
     }
-    perform(&args)
+    perform(&args, "job")
 }
 
 /// `uflip run --suite NAME`: a ready-made job; also goes on with one.
@@ -100,7 +100,7 @@ pub fn suite(args: RunArgs) -> anyhow::Result<()> {
     let (only, seed) = (plan.only, plan.seed);
     let args =
         JobArgs { suite, only, logical_block, output, seed, resume, other_device, json, typed, ..args };
-    perform(&args)?;
+    perform(&args, "run")?;
     if own_scratch {
         target::remove_scratch(Path::new(target::SCRATCH));
     }
@@ -116,15 +116,16 @@ fn stored_options(dir: &Path) -> anyhow::Result<JobOptions> {
     Ok(serde_json::from_value(Store::open(dir)?.manifest.options)?)
 }
 
-fn perform(args: &JobArgs) -> anyhow::Result<()> {
+/// Begins or goes on as `uflip COMMAND`, which is what a person types again.
+fn perform(args: &JobArgs, command: &str) -> anyhow::Result<()> {
     interrupt::listen()?;
-    let mut session = if args.resume { resume(args)? } else { begin(args)? };
+    let mut session = if args.resume { resume(args, command)? } else { begin(args)? };
     let finished = measure(&mut session);
     let Session { dir, store, opened, .. } = session;
     let count = store.len();
     drop((store, opened));
     let go_on = || {
-        let again = same_device::to_type("job", &args.target, &dir) + &consent_again(&args.consent);
+        let again = same_device::to_type(command, &args.target, &dir) + &consent_again(&args.consent);
         format!("{count} runs are kept in {}; go on with: {again}", dir.display())
     };
     if finished.with_context(go_on)? {
@@ -317,11 +318,11 @@ fn writes_line(line: &job::Line) -> bool {
     line.patterns.iter().any(|b| b.mode() == uflip_measure::Mode::Write) || !line.before.is_empty()
 }
 
-/// The interrupted job in `-o DIR`.
+/// The interrupted job in `-o DIR`, gone on with as `uflip COMMAND`.
 ///
 /// # Errors
 /// Where there is none, or the target is another one now.
-pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
+pub fn resume(args: &JobArgs, command: &str) -> anyhow::Result<Session> {
     let dir = typed::folder(args.output.as_deref())?.to_path_buf();
     // Before anything is read that somebody else may be changing.
     let claim = Claim::existing(&dir)?;
@@ -336,7 +337,7 @@ pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
         typed: Some(&typed),
         other: args.other_device,
         data: options.engine.data,
-        type_for: &|target| same_device::to_type("job", target, &dir),
+        type_for: &|target| same_device::to_type(command, target, &dir),
     })?;
     let job = job::parse(&options.job).with_context(|| format!("{}: the job", dir.display()))?;
     let plan = stored_plan(&contents)?;

@@ -87,7 +87,7 @@ fn go_on(args: LogicalBlockArgs) -> anyhow::Result<()> {
     let again = consent_again(&consent);
     let job = JobArgs::of(target.clone(), engine, consent, scratch_size);
     let job = JobArgs { output: Some(dir.clone()), resume: true, seed, other_device, typed, ..job };
-    let mut session = resume(&job)?;
+    let mut session = resume(&job, "logical-block")?;
     if !session.job.lines.iter().all(|line| line.name.starts_with(logical_block::LINE)) {
         return Err(usage(format!("{} was not made by uflip logical-block", dir.display())));
     }

@@ -230,7 +230,7 @@ fn every_resume_asks_for_the_scratch_file() {
     expect(folder, 0, &[&["logical-block", "s"], &block[..]].concat());
     std::fs::remove_file(folder.join("s")).unwrap();
     let err = resume(folder, 1, "logical-block", Some("s"), &[]);
-    assert!(err.contains("--other-device"), "{err}");
+    assert!(err.contains("uflip logical-block") && err.contains("--other-device"), "{err}");
     assert!(!folder.join("s").exists());
     // A suite is gone on with by run.
     let err = resume(folder, 1, "run", None, &[]);
