@@ -83,7 +83,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<()> {
         print(&(serde_json::to_string(&Ready { event: "ready", note: &note, mount: &mount })? + "\n"))?;
     } else {
         print(&format!("{}\n", device.display()))?;
-        eprintln!("{}, simulated; interrupt (Ctrl-C) to detach", description.name);
+        crate::say!("{}, simulated; interrupt (Ctrl-C) to detach", description.name);
     }
     attachment.serve(&device)?;
     let lateness = attachment.answers.report();
@@ -91,7 +91,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<()> {
     if args.json {
         return print(&(serde_json::to_string(&Ended { event: "ended", device: &device, lateness })? + "\n"));
     }
-    eprintln!("{}: {lateness}", device.display());
+    crate::say!("{}: {lateness}", device.display());
     Ok(())
 }
 
@@ -157,7 +157,7 @@ impl Attachment {
     fn end(&mut self, device: &Path) -> anyhow::Result<()> {
         let file = self.place.file();
         if !loopdev::detach(device, &file)? {
-            eprintln!("uflip: {} is in use and served until its users close it", device.display());
+            crate::say!("uflip: {} is in use and served until its users close it", device.display());
             while loopdev::is_over(device, &file) && !STOP.now() {
                 std::thread::sleep(LOOK_AGAIN);
             }
@@ -191,7 +191,7 @@ impl Drop for Attachment {
             let _ = loopdev::detach(&device, &self.place.file());
         }
         if let Err(error) = self.unmount() {
-            eprintln!("uflip: {error:#}; type: uflip sim detach --all");
+            crate::say!("uflip: {error:#}; type: uflip sim detach --all");
         }
     }
 }

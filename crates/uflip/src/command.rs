@@ -17,6 +17,7 @@ pub mod show;
 pub mod sim;
 pub mod verify;
 
+use anyhow::Context;
 use std::io::Write;
 
 /// Writes data to standard output; progress and messages go to standard error.
@@ -25,9 +26,7 @@ use std::io::Write;
 /// Where standard output is closed.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
 /// Prints `value` as indented JSON.

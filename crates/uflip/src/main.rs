@@ -2,6 +2,8 @@
 //! command; the exit code is decided here, once. 0: done. 1: failed or
 //! interrupted. 2: what was typed makes no sense.
 #![forbid(unsafe_code)]
+// Both panic where nobody listens; see `say` and `command::print`.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod args;
 #[cfg(target_os = "linux")]
@@ -15,6 +17,7 @@ mod live;
 mod progress;
 mod reference;
 mod replay;
+mod say;
 mod target;
 
 use args::{Cli, Command};
@@ -37,7 +40,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("uflip: {error:#}");
+            crate::say!("uflip: {error:#}");
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

@@ -31,7 +31,7 @@ pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
     if let Some(path) = page.filter(|_| !args.no_html) {
         std::fs::write(&path, render_page(&made))
             .with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("the comparison is in {}", path.display());
+        crate::say!("the comparison is in {}", path.display());
     }
     if args.json {
         print_json(&made)?;
@@ -99,7 +99,7 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
 
 /// Measures `sim:NAME` in virtual time into a folder that is removed again.
 fn measured(name: &str, seed: u64, like: &[OsString]) -> anyhow::Result<Subject> {
-    eprintln!("measuring {name} in virtual time");
+    crate::say!("measuring {name} in virtual time");
     let folder = Scratch::new()?;
     measure_simulated_as(name, seed, &folder.0, like)?;
     Ok(Subject::new(name, Store::open(&folder.0)?)?)

@@ -58,7 +58,8 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
     if !args.resume && (args.check || args.print || args.to_fio) {
         return explain(&args);
     }
-    perform(&args)
+    let dir = perform(&args)?;
+    finish(&dir, args.json)
 }
 
 /// `uflip run --suite NAME`: a ready-made job; also goes on with one.
@@ -85,11 +86,12 @@ pub fn suite(args: RunArgs) -> anyhow::Result<()> {
     let target = target.unwrap_or_else(|| target::SCRATCH.to_string());
     let args = JobArgs::of(target, engine, consent, plan.scratch_size);
     let (only, seed) = (plan.only, plan.seed);
-    perform(&JobArgs { suite, only, logical_block, output, seed, resume, json, ..args })?;
+    let dir = perform(&JobArgs { suite, only, logical_block, output, seed, resume, json, ..args })?;
+    // Before anything is printed: standard output may be closed.
     if own_scratch {
         uflip_device::scratch::remove(Path::new(target::SCRATCH))?;
     }
-    Ok(())
+    finish(&dir, json)
 }
 
 /// True where `dir` holds the results of a job.
@@ -101,7 +103,8 @@ fn stored_options(dir: &Path) -> anyhow::Result<JobOptions> {
     Ok(serde_json::from_value(Store::open(dir)?.manifest.options)?)
 }
 
-fn perform(args: &JobArgs) -> anyhow::Result<()> {
+/// Measures all of it; gives the results folder.
+fn perform(args: &JobArgs) -> anyhow::Result<PathBuf> {
     interrupt::listen()?;
     let mut session = if args.resume { resume(args)? } else { begin(args)? };
     let finished = measure(&mut session);
@@ -115,7 +118,7 @@ fn perform(args: &JobArgs) -> anyhow::Result<()> {
     if finished.with_context(go_on)? {
         bail!("interrupted; {}", go_on());
     }
-    finish(&dir, args.json)
+    Ok(dir)
 }
 
 /// Keeps what a finished job came to as `job.json`, makes profile and report,
@@ -334,7 +337,7 @@ pub fn resume(args: &JobArgs) -> anyhow::Result<Session> {
     });
     let kept = kept.collect();
     let store = Store::resume(&dir, None, None)?;
-    store.notes().iter().for_each(|note| eprintln!("note: {note}"));
+    store.notes().iter().for_each(|note| crate::say!("note: {note}"));
     let mut options = options;
     if let Data::Age | Data::AgeFrom(_) = options.engine.data {
         // The stamps count on from what the device has seen of this job.
@@ -361,6 +364,7 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
         Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
+        Progress::Again { spec, incidents, attempt } => display.again(spec, incidents, *attempt),
         Progress::Resetting { .. } | Progress::Pausing { .. } => {}
     };
     let control = Control { stop: &STOP, budget: None, unix_now };
@@ -431,7 +435,7 @@ fn announce(session: &Session) {
     let capacity = planned.plan.geometry.capacity;
     let engine = options.engine;
     let bytes = job::costs(job, planned, Assumed::default()).iter().map(|c| c.write_bytes.0).sum();
-    eprintln!(
+    crate::say!(
         "job on {} ({capacity}): {} lines, up to {} runs, seed {}, {}, {}, data {}",
         opened.name,
         job.lines.len(),
@@ -443,11 +447,11 @@ fn announce(session: &Session) {
     );
     if planned.writes() {
         let range = target::written_range(&planned.plan);
-        eprintln!("{}", target::will_be_written(&range, Bytes(bytes), capacity, &opened.name));
+        crate::say!("{}", target::will_be_written(&range, Bytes(bytes), capacity, &opened.name));
     }
-    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
     planned.plan.skipped.iter().for_each(|s| {
-        eprintln!("skipped: {} {} {}: {}", s.micro_benchmark, s.baseline, s.label, s.reason);
+        crate::say!("skipped: {} {} {}: {}", s.micro_benchmark, s.baseline, s.label, s.reason);
     });
-    eprintln!("results go to {}", dir.display());
+    crate::say!("results go to {}", dir.display());
 }

@@ -75,9 +75,11 @@ fn conclude(target: &str, dir: &Path, session: &mut Session, json: bool) -> anyh
         format!("what was written is kept; go on with: uflip logical-block {target} -o {dir} --resume")
     };
     let found = measure(session, &mut |pass| {
-        eprintln!(
+        crate::say!(
             "{:>5}: {:.2} MB/s in order, {:.2} MB/s at random",
-            pass.block_bytes, pass.sequential_mb_per_s, pass.random_mb_per_s
+            pass.block_bytes,
+            pass.sequential_mb_per_s,
+            pass.random_mb_per_s
         );
     })
     .with_context(go_on)?;
@@ -129,10 +131,14 @@ fn measure(session: &mut Session, tell: &mut dyn FnMut(&Pass)) -> anyhow::Result
         if settled[segment.line] {
             continue;
         }
-        let mut progress = |event: &Progress<'_>| {
-            if let Progress::RunFinished { spec, stats, .. } = event {
+        let mut progress = |event: &Progress<'_>| match event {
+            Progress::RunFinished { spec, stats, .. } => {
                 means.extend(Mean::of(&stats.all).map(|mean| (spec.id, mean)));
             }
+            Progress::Again { spec, incidents, .. } => {
+                crate::say!("run {} is measured again: {incidents}", spec.id);
+            }
+            _ => {}
         };
         let done = drive_segment(planned, segment, &mut *opened.device, store, kept, control, &mut progress)?;
         if done.stopped {

@@ -23,6 +23,6 @@ pub fn write_report(dir: &Path, output: Option<PathBuf>) -> anyhow::Result<()> {
     let path = output.unwrap_or_else(|| dir.join("report.html"));
     let made = report::write(&Store::open(dir)?, &known_devices(), &path)?;
     let size = Bytes(made.html.len() as u64);
-    eprintln!("the report is in {} ({} KiB)", path.display(), size.0.div_ceil(1024));
+    crate::say!("the report is in {} ({} KiB)", path.display(), size.0.div_ceil(1024));
     Ok(())
 }

@@ -12,6 +12,7 @@ mod kill;
 mod live;
 mod models;
 mod profile;
+mod robust;
 mod streaming;
 mod suite;
 mod support;
