@@ -5,8 +5,8 @@
 //! on: a handler of SIGCONT counts and keeps the time. Where that happened during
 //! a run, the records that the loops hand over are looked through, outside of
 //! any timed IO: the stretch between two moments of a stream (a submission or a
-//! completion) in which SIGCONT came is the longest that this stop can have
-//! been, and the shortest such stretch of all streams bounds it best. Where it is
+//! completion) in or right after which SIGCONT came is the longest that this stop
+//! can have been, and the shortest such stretch of all streams bounds it best. Where it is
 //! no longer than the run's other stretches, nothing stood still that shows: a
 //! hang-up, too, sends SIGCONT to processes that run. Nothing of this costs the
 //! timed loops more than one comparison for each chunk of records.
@@ -26,6 +26,8 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 /// Times of SIGCONT that are kept.
 const KEPT: usize = 16;
+/// SIGCONT is noted at most so long after the process goes on, on a busy machine.
+const LATE: Nanos = Nanos::from_millis(50);
 
 /// Times that the process was told to go on: begun and finished to be noted.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
@@ -115,8 +117,10 @@ impl Stretches {
             let stretch = pair[1].saturating_sub(pair[0]);
             let mut any = false;
             for (place, at) in conts.iter().enumerate() {
-                if at.is_some_and(|at| pair[0] < at && at <= pair[1]) {
-                    self.around[place] = Some(stretch);
+                // Another thread may have been told, and later than this one went on.
+                let late = |at: Nanos| at.saturating_sub(pair[1]) <= stretch.min(LATE);
+                if at.is_some_and(|at| pair[0] < at && late(at)) {
+                    self.around[place] = self.around[place].max(Some(stretch));
                     any = true;
                 }
             }
@@ -272,6 +276,14 @@ mod tests {
         assert_eq!(stop_of(&[&[(0, 1), (401, 1), (402, 1)]], &[400]), Some(Nanos(400 * MS)));
         // Two stops: the longer is told.
         assert_eq!(stop_of(&[&[(0, 300), (300, 1), (301, 600)]], &[299, 899]), Some(Nanos(600 * MS)));
+    }
+
+    /// The thread that is told is another one than the one that measures.
+    #[test]
+    fn a_stop_is_seen_where_its_end_is_noted_a_little_late() {
+        let records = &[(0, 1), (1, 500), (501, 1), (502, 1), (503, 1)];
+        assert_eq!(stop_of(&[records], &[504]), Some(Nanos(500 * MS)));
+        assert_eq!(stop_of(&[&[(0, 1), (1, 500), (501, 1), (502, 300)]], &[700]), None, "but not much later");
     }
 
     #[test]
