@@ -102,6 +102,20 @@ proptest! {
     }
 }
 
+/// Otherwise the test above says nothing.
+#[test]
+fn a_good_part_is_accepted() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let geometry = Geometry { capacity: Bytes(1 << 52), sector: Bytes(512) };
+    let mut accepted = || {
+        let text = text().new_tree(&mut runner).unwrap().current();
+        text.parse::<Pattern>().is_ok_and(|pattern| pattern.check(geometry).is_ok())
+    };
+    let accepted = (0..1000).filter(|_| accepted()).count();
+    assert!(accepted > 100, "only {accepted} of 1000");
+}
+
 #[test]
 fn sums_of_times_are_held_and_never_wrap() {
     assert_eq!(Nanos(u64::MAX) + Nanos(1), Nanos(u64::MAX));

@@ -147,7 +147,7 @@ fn undisturbed_or_flagged(dir: &Path, stop_ns: u64) -> u32 {
 
 fn stopped_often(mut command: Command, stops: u32) -> Output {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    rest(1200);
+    rest(500);
     for _ in 0..stops {
         stop_for(&child, 800);
         rest(350);
@@ -160,8 +160,18 @@ fn a_benchmark_measures_runs_again_that_were_stopped() {
     let folder = quick_folder();
     let mut command = uflip();
     command.current_dir(folder.path()).args(["run", "scratch", "--scratch-size", "32M", "-o", "out"]);
-    command
-        .args(["--method", "fixed", "--state", "none", "--only", "order", "--budget", "12s", "--seed", "3"]);
+    command.args([
+        "--method",
+        "fixed",
+        "--state",
+        "none",
+        "--only",
+        "order,mix,parallelism",
+        "--budget",
+        "25s",
+        "--seed",
+        "3",
+    ]);
     let output = stopped_often(command, 6);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let again = undisturbed_or_flagged(&folder.path().join("out"), 700_000_000);
