@@ -60,6 +60,12 @@ impl Stop {
         self.0.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
+    /// Asks to end after the run in progress, and for no more however often it
+    /// is called. Safe to call in a signal handler.
+    pub fn ask_gently(&self) {
+        self.0.fetch_max(1, Ordering::Relaxed);
+    }
+
     /// True when the plan must not start another run.
     pub fn after_this_run(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= 1

@@ -78,6 +78,9 @@ impl IoRecord {
     pub const MAX_SIZE: u32 = (1 << 28) - 1;
     /// The largest number of streams in one run.
     pub const MAX_STREAMS: usize = 1 << 12;
+    /// The latest submission that can be told, and so the longest pause: 52
+    /// days; later ones are held here.
+    pub const MAX_SUBMIT: Nanos = Nanos(LOW52);
     /// The longest response time that can be told; longer ones are held here.
     pub const MAX_RESPONSE: Nanos = Nanos(LOW40);
     /// An all-zero record, for reserving and touching memory.
@@ -88,9 +91,10 @@ impl IoRecord {
     pub fn new(io: &Io, stream: u16, submit: Nanos, response: Nanos) -> IoRecord {
         debug_assert!(io.size <= IoRecord::MAX_SIZE && io.offset.0 <= LOW52 && stream < 1 << 12);
         let size = u64::from(io.size);
+        let submit = if submit.0 > LOW52 { LOW52 } else { submit.0 };
         let response = if response.0 > LOW40 { LOW40 } else { response.0 };
         IoRecord([
-            (submit.0 & LOW52) | u64::from(stream) << 52,
+            submit | u64::from(stream) << 52,
             io.offset.0 | (io.mode as u64) << 52 | u64::from(io.pattern & 15) << 56 | (size >> 24) << 60,
             response | (size & 0xff_ffff) << 40,
         ])
@@ -140,6 +144,16 @@ mod tests {
     #[test]
     fn a_record_takes_24_bytes() {
         assert_eq!(size_of::<IoRecord>(), 24);
+    }
+
+    #[test]
+    fn times_beyond_a_record_are_held_at_its_end_and_touch_nothing_else() {
+        let io = Io { wait: Nanos(0), offset: Bytes(512), size: 4096, mode: Mode::Write, pattern: 1 };
+        for late in [LOW52 + 1, u64::MAX] {
+            let r = IoRecord::new(&io, 3, Nanos(late), Nanos(late));
+            assert_eq!((r.submit(), r.response()), (IoRecord::MAX_SUBMIT, IoRecord::MAX_RESPONSE));
+            assert_eq!((r.stream(), r.size(), r.mode()), (3, 4096, Mode::Write));
+        }
     }
 
     proptest! {

@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod clock;
 pub mod device;
 pub mod engine;
+mod gate;
 pub mod identity;
 pub mod incident;
 pub mod io;
@@ -23,6 +24,7 @@ pub mod stamp;
 mod sync;
 pub mod units;
 mod uring;
+mod watch;
 
 pub use buffer::Data;
 pub use clock::unix_now;

@@ -59,6 +59,49 @@ pub fn ask_to_end(pid: u32) -> bool {
     pid > 0 && unsafe { libc::kill(pid, libc::SIGTERM) == 0 }
 }
 
+/// Whom a hang-up asks to stop.
+#[cfg(unix)]
+static HUNG_UP: std::sync::OnceLock<&'static crate::device::Stop> = std::sync::OnceLock::new();
+
+#[cfg(unix)]
+extern "C" fn hang_up(_: libc::c_int) {
+    if let Some(stop) = HUNG_UP.get() {
+        stop.ask_gently();
+    }
+}
+
+/// True where whoever started this process wants it to outlive its terminal
+/// (`nohup`).
+#[cfg(unix)]
+pub fn ignores_hang_up() -> bool {
+    // SAFETY: an all-zero sigaction is a valid value.
+    let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: with no new action the call only writes `now`, which outlives it.
+    let known = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 };
+    known && now.sa_sigaction == libc::SIG_IGN
+}
+
+/// Has hang-ups (SIGHUP) ignored from now on.
+#[cfg(unix)]
+pub fn ignore_hang_up() {
+    // SAFETY: SIG_IGN is a disposition and no function is called.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+}
+
+/// Has each hang-up (SIGHUP) ask `stop` to end after the run in progress; more
+/// of them ask for no more. The first `stop` that is named stays.
+#[cfg(unix)]
+pub fn on_hang_up(stop: &'static crate::device::Stop) {
+    HUNG_UP.get_or_init(|| stop);
+    // SAFETY: an all-zero sigaction is a valid value (no flags, empty mask).
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = hang_up as *const () as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler reads a cell that was filled before and changes an
+    // atomic, which may be done in a handler; `action` outlives the call.
+    unsafe { libc::sigaction(libc::SIGHUP, &raw const action, std::ptr::null_mut()) };
+}
+
 /// Does nothing here.
 #[cfg(not(target_os = "linux"))]
 pub fn serve_io() -> bool {

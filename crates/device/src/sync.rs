@@ -9,10 +9,11 @@
 use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, wait_until};
 use crate::device::{DeviceError, Recorder, RunEnd, RunLimits, Stream};
+use crate::gate::Gate;
 use crate::incident::Incidents;
 use crate::io::{Io, IoRecord};
 use crate::units::Nanos;
-use std::sync::Barrier;
+use crate::watch::Watch;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where the loop sends an IO. Two exist: a file descriptor and nothing.
@@ -20,6 +21,10 @@ pub(crate) trait Target: Send {
     /// Does the IO and returns when it is done.
     fn io(&mut self, io: &Io, buffer: &mut [u8]) -> Result<(), DeviceError>;
 }
+
+/// Called by a stream when it is ready: waits for the others and gives the
+/// moment at which all begin, or `None` where the run is given up before.
+pub(crate) type Start<'a> = dyn Fn() -> Option<Epoch> + Sync + 'a;
 
 /// What one stream came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,49 +54,68 @@ impl<'a> Shared<'a> {
         self.limits.stop.now() || self.failed.load(Ordering::Relaxed)
     }
 
-    /// Runs one stream per thread with `body(index, stream, epoch)`, all of
-    /// them started at the same moment; a single stream runs in the caller's
-    /// thread.
+    /// Runs one stream per thread with `body(index, stream, start)`, all of
+    /// them started at the same moment, and says what befell the run; a single
+    /// stream runs in the caller's thread.
     pub(crate) fn run_all<W: Send>(
         &self,
         streams: Vec<Stream>,
         workers: &mut [W],
-        body: impl Fn(&Shared, u16, &mut W, Stream, &(dyn Fn() -> Epoch + Sync)) -> Result<StreamEnd, DeviceError>
-        + Sync,
+        body: impl Fn(&Shared, u16, &mut W, Stream, &Start) -> Result<StreamEnd, DeviceError> + Sync,
     ) -> Result<RunEnd, DeviceError> {
         assert!(streams.len() <= workers.len() && streams.len() <= IoRecord::MAX_STREAMS);
-        let one = streams.len() == 1;
-        if one {
-            let stream = streams.into_iter().next().expect("one stream");
-            return body(self, 0, &mut workers[0], stream, &Epoch::start).map(|end| whole(&[end]));
-        }
-        let barrier = Barrier::new(streams.len());
-        let epoch = std::sync::OnceLock::new();
-        let start = || {
-            barrier.wait();
-            *epoch.get_or_init(Epoch::start)
-        };
-        let (body, start) = (&body, &start);
-        let ends: Vec<Result<StreamEnd, DeviceError>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = streams
-                .into_iter()
-                .zip(workers.iter_mut())
-                .enumerate()
-                .map(|(index, (stream, worker))| {
-                    scope.spawn(move || {
-                        let end = body(self, index as u16, worker, stream, start);
-                        if end.is_err() {
-                            self.failed.store(true, Ordering::Relaxed);
-                        }
-                        end
-                    })
-                })
-                .collect();
-            threads.into_iter().map(|t| t.join().expect("a stream's thread does not panic")).collect()
-        });
-        let ends: Vec<StreamEnd> = ends.into_iter().collect::<Result<_, _>>()?;
-        Ok(whole(&ends))
+        let watch = Watch::begin(self.recorder, streams.len());
+        let watched = Shared::new(&watch, self.limits);
+        let ends = watched.run_watched(&watch, streams, workers, body)?;
+        Ok(RunEnd { incidents: watch.end(), ..whole(&ends) })
     }
+
+    fn run_watched<W: Send>(
+        &self,
+        watch: &Watch<'_>,
+        streams: Vec<Stream>,
+        workers: &mut [W],
+        body: impl Fn(&Shared, u16, &mut W, Stream, &Start) -> Result<StreamEnd, DeviceError> + Sync,
+    ) -> Result<Vec<StreamEnd>, DeviceError> {
+        let count = streams.len();
+        if count == 1 {
+            let stream = streams.into_iter().next().expect("one stream");
+            return body(self, 0, &mut workers[0], stream, &|| Some(watch.start())).map(|end| vec![end]);
+        }
+        let gate = Gate::new(count);
+        let start = || gate.pass(|| watch.start());
+        let (body, start, gate) = (&body, &start, &gate);
+        std::thread::scope(|scope| {
+            let mut threads = Vec::with_capacity(count);
+            for (index, (stream, worker)) in streams.into_iter().zip(workers.iter_mut()).enumerate() {
+                let run = move || {
+                    let _arrives = gate.expected();
+                    let end = body(self, index as u16, worker, stream, start);
+                    if end.is_err() {
+                        self.failed.store(true, Ordering::Relaxed);
+                    }
+                    end
+                };
+                match std::thread::Builder::new().spawn_scoped(scope, run) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        // Those that wait for this one go home.
+                        gate.give_up();
+                        return Err(no_thread(count, &error));
+                    }
+                }
+            }
+            threads.into_iter().map(|t| t.join().expect("a stream's thread does not panic")).collect()
+        })
+    }
+}
+
+/// What to do about threads that cannot be had.
+fn no_thread(count: usize, error: &std::io::Error) -> DeviceError {
+    DeviceError::Other(format!(
+        "cannot start {count} threads, one for each stream: {error}; type fewer streams, or raise the limit \
+         of processes (ulimit -u, or pids.max of the control group)"
+    ))
 }
 
 /// The run's end from its streams' ends.
@@ -117,7 +141,7 @@ pub(crate) fn stream_loop<T: Target>(
     index: u16,
     worker: &mut Worker<T>,
     mut stream: Stream,
-    start: &(dyn Fn() -> Epoch + Sync),
+    start: &Start<'_>,
 ) -> Result<StreamEnd, DeviceError> {
     let mut end = StreamEnd::default();
     let deadline = shared.limits.time.unwrap_or(Nanos(u64::MAX));
@@ -126,7 +150,7 @@ pub(crate) fn stream_loop<T: Target>(
     if let Some(io) = &next {
         worker.buffer.prepare(io);
     }
-    let epoch = start();
+    let Some(epoch) = start() else { return Ok(end) };
     while let Some(io) = next {
         if shared.given_up() {
             end.interrupted = true;

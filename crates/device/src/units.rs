@@ -31,17 +31,17 @@ impl Nanos {
 
     /// `n` microseconds.
     pub const fn from_micros(n: u64) -> Nanos {
-        Nanos(n * 1_000)
+        Nanos(n.saturating_mul(1_000))
     }
 
     /// `n` milliseconds.
     pub const fn from_millis(n: u64) -> Nanos {
-        Nanos(n * 1_000_000)
+        Nanos(n.saturating_mul(1_000_000))
     }
 
     /// `n` seconds.
     pub const fn from_secs(n: u64) -> Nanos {
-        Nanos(n * 1_000_000_000)
+        Nanos(n.saturating_mul(1_000_000_000))
     }
 
     /// As milliseconds, the unit of the papers' tables.
@@ -62,8 +62,10 @@ impl Nanos {
 
 impl std::ops::Add for Nanos {
     type Output = Nanos;
+    /// The sum, held at the end of the type: a time of 584 years.
+    #[inline]
     fn add(self, other: Nanos) -> Nanos {
-        Nanos(self.0 + other.0)
+        Nanos(self.0.saturating_add(other.0))
     }
 }
 

@@ -7,12 +7,12 @@
 //! empty first. Files and buffers are registered where the kernel allows it.
 
 use crate::buffer::IoBuffer;
-use crate::clock::{Epoch, wait_until};
+use crate::clock::wait_until;
 use crate::device::{DeviceError, Stream};
 use crate::engine::EngineOptions;
 use crate::io::{Io, IoRecord, Mode};
 use crate::stamp::Key;
-use crate::sync::{Shared, StreamEnd};
+use crate::sync::{Shared, Start, StreamEnd};
 use crate::units::{Bytes, Nanos};
 use io_uring::{IoUring, opcode, squeue, types};
 use std::fs::File;
@@ -218,7 +218,7 @@ pub(crate) fn ring_loop(
     index: u16,
     worker: &mut RingWorker,
     stream: Stream,
-    start: &(dyn Fn() -> Epoch + Sync),
+    start: &Start<'_>,
 ) -> Result<StreamEnd, DeviceError> {
     let mut end = StreamEnd::default();
     let mut failure = None;
@@ -227,7 +227,7 @@ pub(crate) fn ring_loop(
     let mut stream = stream.peekable();
     stream.peek();
     let depth = worker.slots.len();
-    let epoch = start();
+    let Some(epoch) = start() else { return Ok(end) };
     loop {
         let mut open = failure.is_none();
         if open && shared.given_up() {

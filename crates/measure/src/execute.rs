@@ -4,7 +4,10 @@
 //! abandoned when the device fails or somebody asks to stop at once. Runs that
 //! the sink already has are passed over, so the same call starts a plan and
 //! resumes it. A pause is only made between two things done by this call. A
-//! reset is done, also again, where a run before the next reset is missing.
+//! reset is done, also again, where a run before the next reset is missing. A
+//! run that time was taken from (the process stopped, the machine suspended or
+//! paused) is not kept but measured again, after its pause; the last of
+//! [`ATTEMPTS`] is kept as it is and says what befell it.
 //!
 //! Source: paper 000/001, sections 4.1 to 4.3.
 
@@ -15,7 +18,10 @@ use crate::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
 use crate::state::State;
 use std::ops::Range;
 use uflip_device::rng::derive_seed;
-use uflip_device::{Device, DeviceError, Nanos, RunEnd, RunLimits, Stop};
+use uflip_device::{Device, DeviceError, Incidents, Nanos, RunEnd, RunLimits, Stop};
+
+/// How often a run is measured at most.
+pub const ATTEMPTS: u32 = 3;
 
 /// The least time that a run gets under a [`Budget`].
 pub const MIN_RUN_TIME: Nanos = Nanos::from_millis(20);
@@ -75,6 +81,15 @@ pub enum Progress<'a> {
         stats: &'a RunStats,
         /// On the device's clock.
         elapsed: Nanos,
+    },
+    /// A run is not kept and begins anew.
+    Again {
+        /// Which.
+        spec: &'a RunSpec,
+        /// What befell it.
+        incidents: Incidents,
+        /// The attempt to come, from 2.
+        attempt: u32,
     },
     /// The device is left alone.
     Pausing {
@@ -197,15 +212,21 @@ pub fn execute_steps(
             }
             Step::Run(spec) => {
                 let pausing = std::mem::take(&mut pause);
-                if !walk.stop_asked() && acted && pausing > Nanos::ZERO {
-                    (walk.progress)(&Progress::Pausing { nanos: pausing });
-                    walk.device.idle(pausing, walk.control.stop);
+                if acted {
+                    walk.pause(pausing);
                 }
-                if walk.stop_asked() {
+                for attempt in 1..=ATTEMPTS {
+                    if walk.stop_asked() {
+                        break;
+                    }
+                    let limit = walk.time_limit(spec, &within[number..]);
+                    let Some(incidents) = walk.run(spec, index, limit, attempt)? else { break };
+                    (walk.progress)(&Progress::Again { spec, incidents, attempt: attempt + 1 });
+                    walk.pause(pausing);
+                }
+                if walk.finished.stopped {
                     break;
                 }
-                let limit = walk.time_limit(spec, &within[number..]);
-                walk.run(spec, index, limit)?;
                 acted = true;
                 index += 1;
             }
@@ -331,7 +352,23 @@ impl Walk<'_> {
         Some(spec.time_limit.map_or(share, |own| own.min(share)))
     }
 
-    fn run(&mut self, spec: &RunSpec, index: usize, time: Option<Nanos>) -> Result<(), ExecuteError> {
+    /// Leaves the device alone before a run, unless asked to stop.
+    fn pause(&mut self, pause: Nanos) {
+        if pause > Nanos::ZERO && !self.stop_asked() {
+            (self.progress)(&Progress::Pausing { nanos: pause });
+            self.device.idle(pause, self.control.stop);
+        }
+    }
+
+    /// Measures a run and keeps it, or tells what befell it where it has to be
+    /// measured again.
+    fn run(
+        &mut self,
+        spec: &RunSpec,
+        index: usize,
+        time: Option<Nanos>,
+        attempt: u32,
+    ) -> Result<Option<Incidents>, ExecuteError> {
         let run = spec.id;
         let streams = spec
             .pattern
@@ -352,14 +389,18 @@ impl Walk<'_> {
         if end.interrupted {
             self.sink.abandon();
             self.finished.stopped = true;
-            return Ok(());
+            return Ok(None);
         }
-        let outcome = RunOutcome { end, started, started_unix_ns };
+        if end.incidents.time_lost() && attempt < ATTEMPTS {
+            self.sink.abandon();
+            return Ok(Some(end.incidents));
+        }
+        let outcome = RunOutcome { end, started, started_unix_ns, attempts: attempt };
         let stats = self.sink.commit(spec, &outcome).map_err(|source| ExecuteError::Sink { run, source })?;
         self.finished.done += 1;
         self.finished.cut_short += u32::from(end.time_limit_hit);
         (self.progress)(&Progress::RunFinished { spec, stats: &stats, elapsed: end.elapsed });
-        Ok(())
+        Ok(None)
     }
 }
 

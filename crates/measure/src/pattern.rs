@@ -336,6 +336,14 @@ pub enum PatternError {
         /// The largest possible.
         max: u64,
     },
+    /// A pause longer than a record can tell.
+    #[error(
+        "a pause of {} is longer than the longest, {}: submission times have 52 bits of nanoseconds \
+         (52 days); type a shorter one", .pause.exact(), IoRecord::MAX_SUBMIT.exact())]
+    LongPause {
+        /// Pause.
+        pause: Nanos,
+    },
     /// TargetSize is not known yet.
     #[error("the pattern's target_size is open; type one, such as target_size=1G, or resolve it on a target")]
     Unresolved,
@@ -351,6 +359,11 @@ pub enum PatternError {
 
 fn in_range(name: &'static str, value: u64, min: u64, max: u64) -> Result<(), PatternError> {
     if (min..=max).contains(&value) { Ok(()) } else { Err(PatternError::Range { name, value, min, max }) }
+}
+
+/// Whether a pause can be recorded.
+fn check_pause(pause: Nanos) -> Result<(), PatternError> {
+    if pause <= IoRecord::MAX_SUBMIT { Ok(()) } else { Err(PatternError::LongPause { pause }) }
 }
 
 impl Basic {
@@ -397,6 +410,9 @@ impl Basic {
         in_range("io_size", self.io_size.0, 1, u64::from(IoRecord::MAX_SIZE))?;
         in_range("target_offset", self.target_offset.0, 0, ADDRESSES)?;
         in_range("target_size", size.0, 0, ADDRESSES - self.target_offset.0)?;
+        if let Timing::Pause { pause } | Timing::Burst { pause, .. } = self.timing {
+            check_pause(pause)?;
+        }
         if let Timing::Burst { burst, .. } = self.timing {
             in_range("burst", u64::from(burst), 1, u64::from(u32::MAX))?;
         }

@@ -73,6 +73,19 @@ pub struct RunOutcome {
     /// Wall-clock time when it started, in ns since 1970; `None` on a device in
     /// virtual time.
     pub started_unix_ns: Option<u64>,
+    /// How often it was measured: more than once where something took time from
+    /// it, and then only the last attempt is kept.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub attempts: u32,
+}
+
+const fn once() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_once(attempts: &u32) -> bool {
+    *attempts == 1
 }
 
 /// Statistics of the response times of a set of IOs, in nanoseconds.

@@ -67,7 +67,9 @@ fn make(dir: &std::path::Path, runs: u64, ios: u64) {
             interrupted: false,
             ..RunEnd::default()
         };
-        store.commit(&spec, &RunOutcome { end, started: Nanos(0), started_unix_ns: None }).expect("kept");
+        store
+            .commit(&spec, &RunOutcome { end, started: Nanos(0), started_unix_ns: None, attempts: 1 })
+            .expect("kept");
     }
 }
 

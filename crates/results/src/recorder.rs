@@ -494,6 +494,10 @@ impl Reserve {
             stalled = true;
             state.ran_low = true;
             self.start_writer(&mut state);
+            if state.thread.is_none() && state.failed.is_some() {
+                // No thread is to be had: nobody would end the wait.
+                continue;
+            }
             state.waiting += 1;
             self.0.work.notify_one();
             state = self.0.freed.wait(state).unwrap_or_else(PoisonError::into_inner);

@@ -201,6 +201,11 @@ fn soundness(runs: &[RunRow]) -> Vec<String> {
         "Recording kept IOs waiting, so some pauses are longer than planned",
         of(&|r| r.stalls.is_some_and(|n| n > 0)),
     );
+    say(
+        "Something took time from the run each time it was measured (stopped, suspended or paused), so its \
+         response times are not the device's alone",
+        of(&|r| r.outcome.end.incidents.time_lost()),
+    );
     say("A time limit ended the run before all its IOs were done", of(&|r| r.outcome.end.time_limit_hit));
     say("No IO is left in the running phase, so there are no figures", of(&|r| r.stats.running.n == 0));
     found

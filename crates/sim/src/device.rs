@@ -20,6 +20,8 @@ use uflip_device::{
 
 /// The longest run that records can tell the times of: 52 days.
 const MAX_RUN_NS: u64 = (1 << 52) - 1;
+/// Where virtual time ends, so that no sum of times leaves its type: 292 years.
+const END_NS: u64 = u64::MAX / 2;
 /// IOs between two looks at [`Stop`].
 const STOP_EVERY: u64 = 256;
 
@@ -223,6 +225,11 @@ impl SimDevice {
         ))
     }
 
+    fn at_its_end(&self) -> DeviceError {
+        let name = &self.name;
+        DeviceError::Other(format!("{name}: virtual time ends after 292 years; type shorter pauses"))
+    }
+
     /// Serves one IO submitted at `at_ns`; gives when it is done.
     #[inline]
     fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
@@ -336,7 +343,7 @@ impl Turn {
     /// Fetches the next IO, ready `io.wait` after `done_ns`.
     #[inline]
     fn advance(&mut self, done_ns: u64) {
-        self.next = self.stream.next().map(|io| (done_ns + io.wait.0, io));
+        self.next = self.stream.next().map(|io| (done_ns.saturating_add(io.wait.0), io));
     }
 
     #[inline]
@@ -378,6 +385,9 @@ impl Device for SimDevice {
             return Err(DeviceError::Other(format!("at most {} streams in a run", IoRecord::MAX_STREAMS)));
         }
         let began = self.clock_ns;
+        if began >= END_NS {
+            return Err(self.at_its_end());
+        }
         let last_start = limits.time.map_or(u64::MAX, |t| began.saturating_add(t.0));
         let mut turns: Vec<Turn> =
             streams.into_iter().map(|stream| Turn { stream, next: None, chunk: recorder.fresh() }).collect();
@@ -398,6 +408,9 @@ impl Device for SimDevice {
             if !self.accepts(&io) {
                 return Err(self.refusal(&io));
             }
+            if ready - began > MAX_RUN_NS {
+                return Err(self.too_long());
+            }
             let done = self.serve(ready, &io);
             if done - began > MAX_RUN_NS {
                 return Err(self.too_long());
@@ -417,7 +430,7 @@ impl Device for SimDevice {
         if stop.now() {
             return;
         }
-        self.clock_ns = self.clock_ns.saturating_add(pause.0);
+        self.clock_ns = self.clock_ns.saturating_add(pause.0).min(END_NS);
         match &mut self.body {
             Body::Flash(flash) => flash.pass(self.clock_ns),
             Body::Disk(disk) => disk.pass(self.clock_ns),
@@ -428,7 +441,7 @@ impl Device for SimDevice {
     }
 
     fn now(&self) -> Nanos {
-        Nanos(self.past_ns + self.clock_ns)
+        Nanos(self.past_ns.saturating_add(self.clock_ns))
     }
 
     fn is_virtual(&self) -> bool {
@@ -441,7 +454,7 @@ impl Device for SimDevice {
             (Snapshot::Take, _) => self.snapshot = Some(Box::new(self.clone())),
             (Snapshot::Return, None) => return false,
             (Snapshot::Return, Some(kept)) => {
-                let now = self.past_ns + self.clock_ns;
+                let now = self.past_ns.saturating_add(self.clock_ns);
                 *self = (*kept).clone();
                 self.past_ns = now - self.clock_ns;
                 self.snapshot = Some(kept);

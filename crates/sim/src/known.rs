@@ -277,7 +277,8 @@ impl Device for KnownDevice {
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
         let began = self.clock_ns;
-        let next = |stream: &mut Stream, done: u64| stream.next().map(|io| (done + io.wait.0, io));
+        let next =
+            |stream: &mut Stream, done: u64| stream.next().map(|io| (done.saturating_add(io.wait.0), io));
         let mut turns: Vec<Turn> = Vec::new();
         for mut stream in streams {
             let first = next(&mut stream, began);

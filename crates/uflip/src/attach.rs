@@ -91,7 +91,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<()> {
         )?;
     } else {
         print(&format!("{}\n", device.display()))?;
-        eprintln!("{}, simulated; interrupt (Ctrl-C) to detach", description.name);
+        crate::say!("{}, simulated; interrupt (Ctrl-C) to detach", description.name);
     }
     attachment.serve(&device)?;
     let lateness = attachment.answers.report();
@@ -102,7 +102,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<()> {
                 + "\n"),
         );
     }
-    eprintln!("{}: {lateness}", device.display());
+    crate::say!("{}: {lateness}", device.display());
     Ok(())
 }
 
@@ -160,7 +160,7 @@ impl Attachment {
     fn end(&mut self, device: &Path) -> anyhow::Result<()> {
         let file = self.place.file();
         if !loopdev::detach(device, &file)? {
-            eprintln!("uflip: {} is in use and served until its users close it", device.display());
+            crate::say!("uflip: {} is in use and served until its users close it", device.display());
             while loopdev::is_over(device, &file) && !STOP.now() {
                 std::thread::sleep(LOOK_AGAIN);
             }
@@ -194,7 +194,7 @@ impl Drop for Attachment {
             let _ = loopdev::detach(&device, &self.place.file());
         }
         if let Err(error) = self.unmount() {
-            eprintln!("uflip: {}; type: uflip sim detach --all", printable::chain(&error));
+            crate::say!("uflip: {}; type: uflip sim detach --all", printable::chain(&error));
         }
     }
 }

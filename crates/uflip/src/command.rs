@@ -18,6 +18,7 @@ pub mod sim;
 pub mod verify;
 
 use crate::printable;
+use anyhow::Context;
 use std::io::Write;
 
 /// Writes data to standard output; progress and messages go to standard error.
@@ -39,9 +40,7 @@ pub fn print_painted(text: &str, color: bool) -> anyhow::Result<()> {
 
 fn write_out(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
 /// Prints `value` as indented JSON.

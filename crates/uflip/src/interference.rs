@@ -98,7 +98,10 @@ impl Watch {
     fn note(&self, end: &RunEnd, before: Option<Sample>, after: Option<Sample>) {
         if let (Some(run), Some(before), Some(after)) = (self.run.get(), before, after) {
             let found = compare(run, end.ios, end.elapsed, &before, &after);
-            self.disturbed.borrow_mut().extend(found);
+            let mut disturbed = self.disturbed.borrow_mut();
+            // Of an earlier attempt, which is not kept.
+            disturbed.retain(|of| of.run != run);
+            disturbed.extend(found);
         }
     }
 

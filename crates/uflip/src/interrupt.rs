@@ -1,6 +1,9 @@
-//! Ctrl-C: once ends after the run in progress, twice gives that run up.
+//! Ctrl-C: once ends after the run in progress, twice gives that run up. A
+//! hang-up (the terminal is gone) ends after the run in progress, however often
+//! it is told: the kernel and the shell both tell it. Under `nohup` it is nothing.
 
-use uflip_device::Stop;
+use anyhow::Context;
+use uflip_device::{Stop, process};
 
 /// The one stop that signals ask.
 pub static STOP: Stop = Stop::new();
@@ -18,10 +21,18 @@ pub fn listen() -> anyhow::Result<()> {
 /// # Errors
 /// Where the system does not let a handler be set.
 pub fn listen_with(first: &'static str) -> anyhow::Result<()> {
-    ctrlc::set_handler(move || {
+    // Before the handler below takes its place.
+    let ignored = process::ignores_hang_up();
+    let asked = move || {
         if STOP.ask() == 1 && !first.is_empty() {
-            eprintln!("\n{first}");
+            crate::say!("\n{first}");
         }
-    })?;
+    };
+    ctrlc::set_handler(asked).context("cannot listen for Ctrl-C")?;
+    if ignored {
+        process::ignore_hang_up();
+    } else {
+        process::on_hang_up(&STOP);
+    }
     Ok(())
 }

@@ -2,10 +2,8 @@
 //! command; the exit code is decided here, once. 0: done. 1: failed or
 //! interrupted. 2: what was typed makes no sense.
 #![forbid(unsafe_code)]
-
-// First, as its macros take the place of the standard ones in all that follows.
-#[macro_use]
-mod printable;
+// Both panic where nobody listens; see `say` and `command::print`.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod args;
 #[cfg(target_os = "linux")]
@@ -18,11 +16,13 @@ mod interrupt;
 mod lab;
 mod limits;
 mod live;
+mod printable;
 mod private;
 mod progress;
 mod reference;
 mod replay;
 mod same_device;
+mod say;
 mod target;
 mod typed;
 
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("uflip: {}", printable::chain(&error));
+            crate::say!("uflip: {}", printable::chain(&error));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

@@ -3,8 +3,7 @@
 //!
 //! Method: nothing is cleaned where it is made; everything is where it leaves.
 //! Standard output goes through [`crate::command::print`], standard error
-//! through this file's `eprintln!` and `eprint!`, which take the place of the
-//! standard ones in this crate; both know line feeds and tabs and replace every
+//! through [`crate::say!`]; both know line feeds and tabs and replace every
 //! other control character, every sign that changes the direction of writing and
 //! every one that is not seen by `?`. Colours pass only where the caller says
 //! that it painted ([`painted`]), and of these only those that our own painter
@@ -141,11 +140,6 @@ impl<W: Write> Write for Clean<W> {
     fn flush(&mut self) -> std::io::Result<()> {
         self.out.flush()
     }
-}
-
-/// As the standard one, printable; fails silently.
-macro_rules! eprintln {
-    ($($words:tt)*) => { $crate::printable::to_stderr(&(format!($($words)*) + "\n")) };
 }
 
 #[cfg(test)]

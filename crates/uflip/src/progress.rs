@@ -10,7 +10,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use uflip_device::Nanos;
+use uflip_device::{Incidents, Nanos};
+use uflip_measure::execute::ATTEMPTS;
 use uflip_measure::run::{RunSpec, RunStats};
 
 /// The runs of one micro-benchmark (or the baselines) as a person sees them.
@@ -129,13 +130,22 @@ impl Display {
             }
         } else if whole {
             let mean = group.mean.map_or("nothing measured".to_string(), |m| format!("mean {m}"));
-            eprintln!(
+            crate::say!(
                 "{:>13}: {} runs in {took}, last {} {mean}; {left}",
                 group.name,
                 group.runs,
                 what(spec)
             );
         }
+    }
+
+    /// A run that something befell begins anew.
+    pub fn again(&self, spec: &RunSpec, incidents: &Incidents, attempt: u32) {
+        self.note(&format!(
+            "run {} ({}) is measured again, {attempt} of at most {ATTEMPTS}: {incidents}",
+            spec.id,
+            what(spec)
+        ));
     }
 
     /// Something other than a run takes time.
@@ -146,7 +156,7 @@ impl Display {
             // A failed draw of a progress line loses nothing that is measured.
             let _ = self.bars.println(printable::lines(text));
         } else {
-            eprintln!("{text}");
+            crate::say!("{text}");
         }
     }
 

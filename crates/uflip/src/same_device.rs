@@ -118,10 +118,10 @@ pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
         return Err(refusal(asked, &name, &differences, None));
     }
     if differences.is_empty() && name != asked.stored {
-        eprintln!("note: {name} is the device that was {} when it was measured before", asked.stored);
+        crate::say!("note: {name} is the device that was {} when it was measured before", asked.stored);
     }
     if differences.is_empty() && asked.contents.manifest.target.get("identity").is_none() {
-        eprintln!(
+        crate::say!(
             "note: {} was begun by an earlier version, which kept less of a device's identity: what it kept agrees",
             asked.contents.dir.display()
         );
@@ -191,7 +191,7 @@ fn contents_differ(asked: &Asked<'_>, then: &Identity, now: &Identity) -> Vec<Di
     }
     let is = format!("others at {} of {} places that tell", verdict.wrong, verdict.telling);
     if then.names_itself() {
-        eprintln!(
+        crate::say!(
             "warning: {} is the device that was measured, but its contents are {is}: something else wrote to it",
             now.path
         );
@@ -332,7 +332,7 @@ impl Answer {
             target["identity"] = for_manifest(&self.name);
             target["facts"] = facts.clone();
             let told = self.differences.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ");
-            eprintln!("warning: another device is measured from here on: {told}; the results say so");
+            crate::say!("warning: another device is measured from here on: {told}; the results say so");
         }
         Ok(store.replace_manifest(&manifest)?)
     }

@@ -291,23 +291,23 @@ fn writer(permit: WritePermit, options: EngineOptions) -> anyhow::Result<(Opener
 fn make_scratch(path: &Path, size: Bytes, budget: Option<Duration>) -> anyhow::Result<Scratch> {
     let began = Instant::now();
     let terminal = std::io::stderr().is_terminal();
-    eprintln!("writing the scratch file {} ({size})", path.display());
+    crate::say!("writing the scratch file {} ({size})", path.display());
     let mut last = 0;
     let mut progress = |done: Bytes, total: Bytes| {
         let percent = done.0 * 100 / total.0.max(1);
         if terminal && percent > last {
             last = percent;
             let left = began.elapsed().mul_f64((total.0 - done.0) as f64 / done.0.max(1) as f64);
-            eprint!("\r  {percent:3} %, about {} left   ", round_time(left));
+            crate::say_part!("\r  {percent:3} %, about {} left   ", round_time(left));
         }
     };
     let made = scratch::prepare(path, size, budget, &mut progress, &STOP);
     if terminal {
-        eprint!("\r{:40}\r", "");
+        crate::say_part!("\r{:40}\r", "");
     }
     let made = made?;
     if let Some(wanted) = made.shortened_from {
-        eprintln!("the disk is slow: the scratch file is {} instead of {wanted}", made.size);
+        crate::say!("the disk is slow: the scratch file is {} instead of {wanted}", made.size);
     }
     Ok(made)
 }
@@ -316,7 +316,7 @@ fn make_scratch(path: &Path, size: Bytes, budget: Option<Duration>) -> anyhow::R
 /// any more, or somebody uses it, it stays, with a word.
 pub fn remove_scratch(path: &Path) {
     if let Err(error) = scratch::remove(path) {
-        eprintln!("warning: the scratch file is not removed: {error}");
+        crate::say!("warning: the scratch file is not removed: {error}");
     }
 }
 

@@ -167,6 +167,7 @@ fn go(
         events.push(match event {
             Progress::RunStarted { spec, .. } => format!("run {}", spec.id),
             Progress::RunFinished { spec, stats, .. } => format!("done {} {}", spec.id, stats.all.n),
+            Progress::Again { spec, attempt, .. } => format!("again {} {attempt}", spec.id),
             Progress::Pausing { nanos } => format!("pause {}", nanos.exact()),
             Progress::Resetting { state } => format!("reset {state}"),
         });
@@ -318,4 +319,116 @@ fn a_budget_that_is_enough_cuts_no_run() {
     let (result, _) = go(&plan, &mut device, &mut Memory::default(), budget);
     let finished = result.unwrap();
     assert_eq!((u64::from(finished.done), finished.cut_short), (runs, 0));
+}
+
+/// Has time taken from it in the first `bad` runs that it is asked for.
+struct Disturbed {
+    inner: Fake,
+    bad: u32,
+    asked: u32,
+    incidents: Incidents,
+    stop_asked: bool,
+}
+
+impl Disturbed {
+    fn new(bad: u32) -> Disturbed {
+        let incidents = Incidents { stopped: Some(Nanos::from_secs(3)), ..Incidents::default() };
+        Disturbed { inner: Fake::new(), bad, asked: 0, incidents, stop_asked: false }
+    }
+}
+
+impl Device for Disturbed {
+    fn geometry(&self) -> Geometry {
+        GEOMETRY
+    }
+    fn run(
+        &mut self,
+        streams: Vec<Stream>,
+        recorder: &dyn Recorder,
+        limits: RunLimits<'_>,
+    ) -> Result<RunEnd, DeviceError> {
+        let mut end = self.inner.run(streams, recorder, limits)?;
+        self.asked += 1;
+        if self.asked <= self.bad {
+            end.incidents = self.incidents;
+        }
+        if self.stop_asked {
+            limits.stop.ask();
+        }
+        Ok(end)
+    }
+    fn idle(&mut self, pause: Nanos, stop: &Stop) {
+        self.inner.idle(pause, stop);
+    }
+    fn now(&self) -> Nanos {
+        self.inner.now()
+    }
+    fn is_virtual(&self) -> bool {
+        true
+    }
+}
+
+fn go_disturbed(device: &mut Disturbed, sink: &mut Memory) -> (Finished, Vec<String>) {
+    let (stop, mut events) = (Stop::new(), Vec::new());
+    let mut note = |event: &Progress<'_>| match event {
+        Progress::RunFinished { spec, .. } => events.push(format!("done {}", spec.id)),
+        Progress::Again { spec, incidents, attempt } => {
+            assert!(incidents.time_lost());
+            events.push(format!("again {} {attempt}", spec.id));
+        }
+        Progress::Pausing { .. } => events.push("pause".to_string()),
+        Progress::RunStarted { .. } | Progress::Resetting { .. } => {}
+    };
+    let mut reset = |_: ResetRequest, _: &mut dyn Device, _: &Stop| Ok(RunEnd::default());
+    let control = Control { stop: &stop, budget: None, unix_now: || 42 };
+    let finished = execute(&plan(State::None), device, sink, &mut reset, control, &mut note).unwrap();
+    (finished, events)
+}
+
+#[test]
+fn a_run_that_time_was_taken_from_is_measured_again_and_only_the_good_attempt_kept() {
+    let (mut device, mut sink) = (Disturbed::new(2), Memory::default());
+    let (finished, events) = go_disturbed(&mut device, &mut sink);
+    let first = &sink.outcomes[0].1;
+    assert_eq!((first.attempts, first.end.incidents), (3, Incidents::default()));
+    assert_eq!(sink.outcomes[1].1.attempts, 1);
+    assert_eq!(sink.abandoned, [0, 0]);
+    assert_eq!(device.asked, finished.done + 2);
+    // The first run of a plan has no pause before it, its repetition neither.
+    assert_eq!(events[..4], ["again 0 2", "again 0 3", "done 0", "pause"]);
+}
+
+#[test]
+fn where_no_attempt_is_good_the_last_is_kept_and_says_so() {
+    let (mut device, mut sink) = (Disturbed::new(ATTEMPTS), Memory::default());
+    go_disturbed(&mut device, &mut sink);
+    let first = &sink.outcomes[0].1;
+    assert_eq!((first.attempts, first.end.incidents), (ATTEMPTS, device.incidents));
+}
+
+#[test]
+fn a_file_that_moved_is_no_reason_to_measure_again() {
+    let mut device = Disturbed::new(1);
+    device.incidents = Incidents { layout_changed: true, ..Incidents::default() };
+    let mut sink = Memory::default();
+    go_disturbed(&mut device, &mut sink);
+    assert_eq!((sink.outcomes[0].1.attempts, sink.outcomes[0].1.end.incidents.layout_changed), (1, true));
+}
+
+#[test]
+fn asked_to_stop_it_does_not_measure_again() {
+    let mut device = Disturbed { stop_asked: true, ..Disturbed::new(1) };
+    let mut sink = Memory::default();
+    let (finished, _) = go_disturbed(&mut device, &mut sink);
+    assert_eq!((device.asked, finished.done, finished.stopped), (1, 0, true));
+    assert_eq!(sink.abandoned, [0]);
+}
+
+/// Written by versions that measured each run once.
+#[test]
+fn an_outcome_without_attempts_is_of_one() {
+    let text = r#"{"end":{"ios":1,"elapsed":2,"time_limit_hit":false,"interrupted":false},"started":0,"started_unix_ns":null}"#;
+    let outcome: RunOutcome = serde_json::from_str(text).unwrap();
+    assert_eq!((outcome.attempts, outcome.end.incidents), (1, Incidents::default()));
+    assert_eq!(serde_json::to_string(&outcome).unwrap(), text);
 }

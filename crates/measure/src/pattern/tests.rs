@@ -314,8 +314,9 @@ fn any_basic(target: u64) -> impl Strategy<Value = Basic> {
     ];
     let timing = prop_oneof![
         Just(Timing::Consecutive),
-        any::<u64>().prop_map(|n| Timing::Pause { pause: Nanos(n) }),
-        (any::<u64>(), 1u32..).prop_map(|(n, burst)| Timing::Burst { pause: Nanos(n), burst }),
+        // Longer ones are refused: see tests/extremes.rs.
+        (0..=IoRecord::MAX_SUBMIT.0).prop_map(|n| Timing::Pause { pause: Nanos(n) }),
+        (0..=IoRecord::MAX_SUBMIT.0, 1u32..).prop_map(|(n, burst)| Timing::Burst { pause: Nanos(n), burst }),
     ];
     let numbers = (1u64..70_000, 0u64..40_000, 0..target, prop::option::of(0..target));
     (any::<bool>(), location, timing, numbers).prop_map(|(write, location, timing, numbers)| Basic {

@@ -14,7 +14,8 @@
 //!         | partitions   a number from 1 (SR and SW)
 //!         | start        the slot of the first IO, from 0 (SR and SW)
 //!         | repeat       no: no address again until all were used (RR and RW)
-//!         | pause        a time: 100us 1.5ms; with burst, between bursts
+//!         | pause        a time: 100us 1.5ms; with burst, between bursts; at most
+//!                        4503599627370495ns, the 52 bits of a record
 //!         | burst        IOs from 1, with pause
 //!         | sync         IOs from 1, after which comes a flush; without pause
 //! ```
@@ -25,13 +26,18 @@
 //! Source: the notation follows Table 1's examples, `SW (IOShift = 512 B)` and
 //! `2 SR / 1 RR`.
 
-use super::{Baseline, Basic, DEFAULT_IO_SIZE, Location, Mode, Pattern, PatternError, Ratio, Timing};
+use super::{
+    Baseline, Basic, DEFAULT_IO_SIZE, Location, Mode, Pattern, PatternError, Ratio, Timing, check_pause,
+};
 use std::fmt;
 use std::str::FromStr;
 use uflip_device::{Bytes, Nanos};
 
 const KEYS: &str =
     "io_size, io_shift, target_offset, target_size, incr, partitions, start, repeat, pause, burst or sync";
+
+const LONGEST_PAUSE: &str =
+    "a pause of at most 4503599627370495ns (52 days: submission times have 52 bits of nanoseconds)";
 
 impl fmt::Display for Basic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -353,7 +359,11 @@ impl<'a> Keys<'a> {
             "start" => self.start = Some((value.parse().map_err(|_| "a slot's number from 0")?, at)),
             "repeat" if value == "yes" => self.unique = Some((false, at)),
             "repeat" => return Err("yes or no"),
-            "pause" => self.pause = Some(time()?),
+            "pause" => {
+                let pause: Nanos = time()?;
+                check_pause(pause).map_err(|_| LONGEST_PAUSE)?;
+                self.pause = Some(pause);
+            }
             "sync" => self.sync = Some((count()?, at)),
             _ => self.burst = Some((count()?, at)),
         }

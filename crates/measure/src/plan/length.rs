@@ -121,7 +121,7 @@ pub(super) fn counts(pattern: &Pattern, options: &PlanOptions) -> Counts {
             let Counts { count, ignore } = options.io_counts.of(basic.baseline());
             let shares = if quick { u64::from(*degree).max(1) } else { 1 };
             let ignore = ignore.div_ceil(shares);
-            Counts { count: count.div_ceil(shares).max(ignore + 1), ignore }
+            Counts { count: count.div_ceil(shares).max(ignore.saturating_add(1)), ignore }
         }
         Pattern::SideBySide(all) => {
             let all = all.iter().map(|basic| options.io_counts.of(basic.baseline()));

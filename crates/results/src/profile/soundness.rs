@@ -13,6 +13,7 @@ use super::spaces;
 use crate::contents::{RunRow, StoreContents};
 use crate::job_report::job_of;
 use std::collections::BTreeSet;
+use uflip_device::Incidents;
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::detect::drift::drift;
 use uflip_measure::detect::spread::{Cause, Spread};
@@ -41,6 +42,7 @@ pub(super) fn findings(
     let is_job = job_of(contents).is_some();
     all.extend(of_rows(&contents.runs, is_job));
     all.extend(layout_finding(&contents.runs));
+    all.extend(time_lost(&contents.runs));
     for baseline in &facts.baselines {
         all.extend(start_up_not_covered(baseline));
         all.extend(wide_interval(baseline, &facts.between, is_job));
@@ -136,6 +138,24 @@ fn optional_runs(contents: &StoreContents) -> BTreeSet<u32> {
     let steps =
         planned.segments.iter().filter(|s| s.optional).flat_map(|s| &planned.plan.steps[s.steps.clone()]);
     steps.filter_map(|step| if let Step::Run(run) = step { Some(run.id) } else { None }).collect()
+}
+
+/// Code `time_lost`, one finding for all runs that are kept although something
+/// befell each of their attempts.
+fn time_lost(rows: &[RunRow]) -> Option<Finding> {
+    let lost: Vec<&RunRow> = rows.iter().filter(|row| row.outcome.end.incidents.time_lost()).collect();
+    let first = lost.first()?;
+    let runs: Vec<u32> = lost.iter().map(|row| row.spec.id).collect();
+    let named: Vec<String> = runs.iter().take(5).map(u32::to_string).collect();
+    let more = if runs.len() > named.len() { ", …" } else { "" };
+    let incidents = Incidents { layout_changed: false, ..first.outcome.end.incidents };
+    let text = format!(
+        "Something took time from run {}{more}, each time it was measured; of run {}: {incidents}. Its response \
+         times are not the device's alone.",
+        named.join(", "),
+        first.spec.id
+    );
+    Some(finding("time_lost", Severity::Serious, text, runs))
 }
 
 /// Codes `stalls`, `time_limit_hit` and `no_running_phase`. A job's own time

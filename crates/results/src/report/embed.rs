@@ -119,21 +119,28 @@ fn in_order<R: Send>(
 ) {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, most).min(items.len());
     std::thread::scope(|scope| {
-        let (read, mut results) = (&read, Vec::<Receiver<R>>::new());
+        let (read, mut results, mut started) = (&read, Vec::<Receiver<R>>::new(), Vec::new());
         for worker in 0..workers {
             let (send, receive): (SyncSender<R>, Receiver<R>) = sync_channel(1);
             results.push(receive);
-            scope.spawn(move || {
+            let work = move || {
                 for item in items.iter().skip(worker).step_by(workers) {
                     // Nobody listens any more: the other side gave up.
                     if send.send(read(*item)).is_err() {
                         return;
                     }
                 }
-            });
+            };
+            // Where no thread is to be had, its sender is gone and its items are
+            // read here.
+            started.push(std::thread::Builder::new().spawn_scoped(scope, work).is_ok());
         }
         for (place, item) in items.iter().enumerate() {
-            let Ok(result) = results[place % workers].recv() else { return };
+            let result = match started[place % workers] {
+                true => results[place % workers].recv().ok(),
+                false => Some(read(*item)),
+            };
+            let Some(result) = result else { return };
             take(*item, result);
         }
     });

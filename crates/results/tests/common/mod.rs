@@ -43,7 +43,7 @@ pub fn outcome(ios: u64) -> RunOutcome {
         interrupted: false,
         ..RunEnd::default()
     };
-    RunOutcome { end, started: Nanos(0), started_unix_ns: None }
+    RunOutcome { end, started: Nanos(0), started_unix_ns: None, attempts: 1 }
 }
 
 /// Feeds a recorder as a timed loop does.

@@ -34,7 +34,7 @@ pub fn attach(file: &Path, sector: Bytes, rotational: bool) -> anyhow::Result<Pa
     args.push(file.as_os_str());
     let device = PathBuf::from(run("losetup", &args)?);
     if attribute(&device, "loop/dio").as_deref() != Some("1") {
-        eprintln!("uflip: warning: {} has no direct IO: the page cache lies in between", device.display());
+        crate::say!("uflip: warning: {} has no direct IO: the page cache lies in between", device.display());
     }
     if let Some(folder) = sysfs(&device) {
         // Only a hint to schedulers and users.

@@ -117,7 +117,7 @@ impl Model {
         }
         if !served.told {
             served.told = true;
-            eprintln!(
+            crate::say!(
                 "uflip: the data written takes all of the {} it may; further writes fail. \
                  Discard some of it, or attach with a larger --memory",
                 self.memory

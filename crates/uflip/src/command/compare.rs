@@ -37,7 +37,7 @@ pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
         out.write_all(render_page(&made).as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
         out.finish()?;
-        eprintln!("the comparison is in {}", path.display());
+        crate::say!("the comparison is in {}", path.display());
     }
     if args.json {
         print_json(&made)?;
@@ -106,7 +106,7 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
 
 /// Measures `sim:NAME` in virtual time into a folder that is removed again.
 fn measured(name: &str, seed: u64, like: &[OsString]) -> anyhow::Result<Subject> {
-    eprintln!("measuring {name} in virtual time");
+    crate::say!("measuring {name} in virtual time");
     let folder = PrivateFolder::new("uflip-compare")?;
     measure_simulated_as(name, seed, folder.path(), like)?;
     Ok(Subject::new(name, Store::open(folder.path())?)?)

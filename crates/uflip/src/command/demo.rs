@@ -155,11 +155,11 @@ pub fn demo(args: &DemoArgs) -> anyhow::Result<()> {
     let access = Access::Write(&args.consent.erase_device);
     let budget = Some(Duration::from(QUICK_BUDGET));
     let mut opened = target::open(name, access, engine, args.scratch_size, budget)?;
-    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
     let device = &mut *opened.device;
     if !device.is_virtual() {
         let capacity = device.geometry().capacity;
-        eprintln!("{name} will be written between 0 B and {capacity}, at random");
+        crate::say!("{name} will be written between 0 B and {capacity}, at random");
     }
     let made = play(device, &opened.summary, seed)?;
     if args.json { print_json(&made) } else { print(&text::story(&made)) }
@@ -169,7 +169,7 @@ pub fn demo(args: &DemoArgs) -> anyhow::Result<()> {
 fn play(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<Demo> {
     let virtual_time = device.is_virtual();
     if virtual_time {
-        eprintln!("bringing {name} to the complete state, in virtual time");
+        crate::say!("bringing {name} to the complete state, in virtual time");
         state::enforce(State::Complete, derive_seed(seed, 0), device, &STOP)?;
     }
     let rest = if virtual_time { Nanos::from_secs(10) } else { Nanos::from_millis(500) };
@@ -177,18 +177,18 @@ fn play(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<Demo> 
     let mut stage = Stage { device, seed, runs: 0, io_size, rest };
     stage.rest(rest);
     let first = stage.run(Baseline::Rw, PICTURE, 0)?;
-    eprintln!("bad measurements");
+    crate::say!("bad measurements");
     let bad = [
         stage.lengths(&[64, 128, 256, 512, 1024], 0)?,
         stage.means(Baseline::Rw, HASTY, 0)?,
         stage.reads_after(Nanos::ZERO)?,
     ];
-    eprintln!("setting the parameters");
+    crate::say!("setting the parameters");
     let calibration = calibrate(stage.device, name, seed)?;
     let rw = calibration.baselines.get("RW").context("the method found nothing about random writes")?;
     let (count, ignore) = (rw.io_count, rw.io_ignore);
     let pause = calibration.pause.as_ref().map_or(Nanos::ZERO, |p| p.between_runs);
-    eprintln!("good measurements");
+    crate::say!("good measurements");
     let lengths: Vec<u64> = (2..=6).map(|half| ignore + (count - ignore) * half / 2).collect();
     stage.rest(pause);
     let good_lengths = stage.lengths(&lengths, ignore)?;

@@ -60,7 +60,7 @@ fn write(
 /// output, a line a file, what could not be made to standard error.
 fn figures(dirs: &[String], seed: u64, folder: &Path) -> anyhow::Result<()> {
     let written = figures::write(&subjects(dirs, seed)?, folder)?;
-    written.left_out.iter().for_each(|why| eprintln!("left out: {why}"));
+    written.left_out.iter().for_each(|why| crate::say!("left out: {why}"));
     let files = written.files.iter().map(|path| format!("{}\n", path.display()));
     crate::command::print(&files.collect::<String>())
 }

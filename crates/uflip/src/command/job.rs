@@ -69,7 +69,8 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
     if !args.resume && (args.check || args.print || args.to_fio) {
         return explain(&args);
     }
-    perform(&args, "job")
+    let dir = perform(&args, "job")?;
+    finish(&dir, args.json)
 }
 
 /// `uflip run --suite NAME`: a ready-made job; also goes on with one.
@@ -100,11 +101,12 @@ pub fn suite(args: RunArgs) -> anyhow::Result<()> {
     let (only, seed) = (plan.only, plan.seed);
     let args =
         JobArgs { suite, only, logical_block, output, seed, resume, other_device, json, typed, ..args };
-    perform(&args, "run")?;
+    let dir = perform(&args, "run")?;
+    // Before anything is printed: standard output may be closed.
     if own_scratch {
         target::remove_scratch(Path::new(target::SCRATCH));
     }
-    Ok(())
+    finish(&dir, json)
 }
 
 /// True where `dir` holds the results of a job.
@@ -116,8 +118,9 @@ fn stored_options(dir: &Path) -> anyhow::Result<JobOptions> {
     Ok(serde_json::from_value(Store::open(dir)?.manifest.options)?)
 }
 
-/// Begins or goes on as `uflip COMMAND`, which is what a person types again.
-fn perform(args: &JobArgs, command: &str) -> anyhow::Result<()> {
+/// Measures all of it; gives the results folder. Begins or goes on as `uflip
+/// COMMAND`, which is what a person types again.
+fn perform(args: &JobArgs, command: &str) -> anyhow::Result<PathBuf> {
     interrupt::listen()?;
     let mut session = if args.resume { resume(args, command)? } else { begin(args)? };
     let finished = measure(&mut session);
@@ -131,7 +134,7 @@ fn perform(args: &JobArgs, command: &str) -> anyhow::Result<()> {
     if finished.with_context(go_on)? {
         bail!("interrupted; {}", go_on());
     }
-    finish(&dir, args.json)
+    Ok(dir)
 }
 
 /// Keeps what a finished job came to as `job.json`, makes profile and report,
@@ -354,7 +357,7 @@ pub fn resume(args: &JobArgs, command: &str) -> anyhow::Result<Session> {
     });
     let kept = kept.collect();
     let mut store = Store::resume_in(claim, args.seed, None)?;
-    store.notes().iter().for_each(|note| eprintln!("note: {note}"));
+    store.notes().iter().for_each(|note| crate::say!("note: {note}"));
     let mut options = JobOptions { target: answer.name.clone(), ..options };
     if let Data::Age | Data::AgeFrom(_) = options.engine.data {
         // The stamps count on from what the device has seen of this job.
@@ -384,6 +387,7 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
         Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
+        Progress::Again { spec, incidents, attempt } => display.again(spec, incidents, *attempt),
         Progress::Resetting { .. } | Progress::Pausing { .. } => {}
     };
     let control = Control { stop: &STOP, budget: None, unix_now };
@@ -454,7 +458,7 @@ fn announce(session: &Session) {
     let capacity = planned.plan.geometry.capacity;
     let engine = options.engine;
     let bytes = job::costs(job, planned, Assumed::default()).iter().map(|c| c.write_bytes.0).sum();
-    eprintln!(
+    crate::say!(
         "job on {} ({capacity}): {} lines, up to {} runs, seed {}, {}, {}, data {}",
         opened.name,
         job.lines.len(),
@@ -466,11 +470,11 @@ fn announce(session: &Session) {
     );
     if planned.writes() {
         let range = target::written_range(&planned.plan);
-        eprintln!("{}", target::will_be_written(&range, Bytes(bytes), capacity, &opened.name));
+        crate::say!("{}", target::will_be_written(&range, Bytes(bytes), capacity, &opened.name));
     }
-    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
     planned.plan.skipped.iter().for_each(|s| {
-        eprintln!("skipped: {} {} {}: {}", s.micro_benchmark, s.baseline, s.label, s.reason);
+        crate::say!("skipped: {} {} {}: {}", s.micro_benchmark, s.baseline, s.label, s.reason);
     });
-    eprintln!("results go to {}", dir.display());
+    crate::say!("results go to {}", dir.display());
 }

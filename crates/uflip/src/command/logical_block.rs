@@ -106,11 +106,13 @@ fn conclude(
         let again = to_type("logical-block", target, dir);
         format!("what was written is kept; go on with: {again}{consent}")
     };
-    session.opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    session.opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
     let found = measure(session, &mut |pass| {
-        eprintln!(
+        crate::say!(
             "{:>5}: {:.2} MB/s in order, {:.2} MB/s at random",
-            pass.block_bytes, pass.sequential_mb_per_s, pass.random_mb_per_s
+            pass.block_bytes,
+            pass.sequential_mb_per_s,
+            pass.random_mb_per_s
         );
     })
     .with_context(go_on)?;
@@ -162,10 +164,14 @@ fn measure(session: &mut Session, tell: &mut dyn FnMut(&Pass)) -> anyhow::Result
         if settled[segment.line] {
             continue;
         }
-        let mut progress = |event: &Progress<'_>| {
-            if let Progress::RunFinished { spec, stats, .. } = event {
+        let mut progress = |event: &Progress<'_>| match event {
+            Progress::RunFinished { spec, stats, .. } => {
                 means.extend(Mean::of(&stats.all).map(|mean| (spec.id, mean)));
             }
+            Progress::Again { spec, incidents, .. } => {
+                crate::say!("run {} is measured again: {incidents}", spec.id);
+            }
+            _ => {}
         };
         let done = drive_segment(planned, segment, &mut *opened.device, store, kept, control, &mut progress)?;
         if done.stopped {

@@ -58,20 +58,23 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     interrupt::listen()?;
     let access = if pattern.writes() { Access::Write(&args.consent.erase_device) } else { Access::Read };
     let mut opened = target::open(&args.target, access, options, args.scratch_size, None)?;
-    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
     let pattern = fit(&typed, opened.device.geometry())?;
     if pattern.writes() {
         let bytes = written_bytes(&pattern, args.io_count);
         let (range, capacity) = (target::pattern_range(&pattern), opened.device.geometry().capacity);
         if bytes > Bytes(0) {
-            eprintln!("{}", target::will_be_written(&range, bytes, capacity, &args.target));
+            crate::say!("{}", target::will_be_written(&range, bytes, capacity, &args.target));
         }
         if pattern.basics().iter().any(|basic| basic.mode == Mode::Trim) {
             let (start, end) = (Bytes(range.start), Bytes(range.end));
-            eprintln!("{} will be trimmed between {start} and {end}: what stands there is lost", args.target);
+            crate::say!(
+                "{} will be trimmed between {start} and {end}: what stands there is lost",
+                args.target
+            );
         }
     }
-    eprintln!("{pattern}, seed {seed}");
+    crate::say!("{pattern}, seed {seed}");
     let (end, stats) = measure(&args, format, &pattern, seed, &mut opened)?;
     let facts = Facts {
         target: args.target,
@@ -207,7 +210,10 @@ fn measure(
     }
     let Kept { stats, stalls, .. } = reserve.finish_keeping()?;
     if stalls > 0 {
-        eprintln!("warning: {stalls} times the run waited for its records to be written");
+        crate::say!("warning: {stalls} times the run waited for its records to be written");
+    }
+    if !end.incidents.is_none() {
+        crate::say!("warning: {}; the figures are not the device's alone: measure again", end.incidents);
     }
     Ok((end, stats))
 }

@@ -14,7 +14,7 @@ use uflip_results::{Store, StoreError};
 pub fn profile(args: ProfileArgs) -> anyhow::Result<()> {
     let profile = profile::build(&Store::open(&args.dir)?)?;
     if let Err(error) = profile::write(&args.dir, &profile) {
-        eprintln!("note: {error}");
+        crate::say!("note: {error}");
     }
     if args.json { print_json(&profile) } else { print(&card::render(&profile)) }
 }

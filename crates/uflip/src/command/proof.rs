@@ -117,18 +117,21 @@ pub fn prove(n: u64, seed: u64, stop: &Stop) -> anyhow::Result<Score> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let scores = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= n || stop.after_this_run() {
-                        break;
-                    }
-                    let result = one(number, seed, stop).with_context(|| format!("device {number}"));
-                    scores.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, result));
+        let all = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= n || stop.after_this_run() {
+                    break;
                 }
-            });
+                let result = one(number, seed, stop).with_context(|| format!("device {number}"));
+                scores.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, result));
+            }
+        };
+        for _ in 1..workers {
+            // With fewer threads it takes longer.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, all);
         }
+        all();
     });
     let mut scores = scores.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     if stop.after_this_run() {

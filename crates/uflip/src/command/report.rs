@@ -35,6 +35,6 @@ pub fn write_report(dir: &Path, output: Option<PathBuf>) -> anyhow::Result<()> {
         }
     };
     let size = Bytes(made.html.len() as u64);
-    eprintln!("the report is in {} ({} KiB)", path.display(), size.0.div_ceil(1024));
+    crate::say!("the report is in {} ({} KiB)", path.display(), size.0.div_ceil(1024));
     Ok(())
 }

@@ -113,7 +113,7 @@ pub fn calibrate(args: RunArgs) -> anyhow::Result<()> {
     let found: Calibration =
         serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
     crate::command::print(&found.to_string())?;
-    eprintln!(
+    crate::say!(
         "the plan is in {}/plan.json and may be edited; measure by it: uflip run -o {} --resume{}",
         dir.display(),
         word(&dir.to_string_lossy()),
@@ -265,7 +265,7 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
     })?;
     let plan = stored_plan(&contents)?;
     let mut store = Store::resume_in(claim, args.plan.seed, None)?;
-    store.notes().iter().for_each(|note| eprintln!("note: {note}"));
+    store.notes().iter().for_each(|note| crate::say!("note: {note}"));
     let mut options = RunOptions { target: answer.name.clone(), ..options };
     options.budget_ns = args.budget.or(options.budget_ns);
     options.remove_scratch &= !args.keep_scratch;
@@ -362,6 +362,8 @@ fn measure_fixed(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
     let mut progress = |event: &Progress<'_>| match event {
         Progress::RunStarted { spec, .. } => display.started(spec),
         Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
+        Progress::Again { spec, incidents, attempt } if !silent => display.again(spec, incidents, *attempt),
+        Progress::Again { .. } => {}
         Progress::Resetting { .. } if silent => {}
         Progress::Resetting { state } => display.note(&format!("bringing the device to the {state} state")),
         Progress::Pausing { .. } => {}
@@ -372,7 +374,7 @@ fn measure_fixed(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
     let finished = finished?;
     store.sync()?;
     if finished.cut_short > 0 && !silent {
-        eprintln!("{} runs were cut short to stay within the time", finished.cut_short);
+        crate::say!("{} runs were cut short to stay within the time", finished.cut_short);
     }
     Ok(finished.stopped)
 }
@@ -395,7 +397,7 @@ fn say(shown: Shown, page: Option<&Live>, text: &str) {
     match (page, shown) {
         (Some(page), _) => page.note(text),
         (None, Shown::Nothing) => {}
-        (None, _) => eprintln!("{text}"),
+        (None, _) => crate::say!("{text}"),
     }
 }
 
@@ -414,7 +416,7 @@ fn summary_of(plan: &Plan, name: &str) -> String {
 fn announce(dir: &Path, plan: &Plan, opened: &Opened, options: &RunOptions) {
     let summary = plan.summary();
     let capacity = plan.geometry.capacity;
-    eprintln!(
+    crate::say!(
         "measuring {} ({capacity}): preset {}, {} runs, seed {}, {}",
         opened.name,
         plan.preset,
@@ -424,9 +426,12 @@ fn announce(dir: &Path, plan: &Plan, opened: &Opened, options: &RunOptions) {
     );
     if writes(plan) {
         let bytes = Bytes(summary.write_bytes.0 + summary.reset_bytes.0);
-        eprintln!("{}", target::will_be_written(&target::written_range(plan), bytes, capacity, &opened.name));
+        crate::say!(
+            "{}",
+            target::will_be_written(&target::written_range(plan), bytes, capacity, &opened.name)
+        );
     }
-    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    eprintln!("results go to {}", dir.display());
+    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
+    plan.notes.iter().for_each(|note| crate::say!("note: {note}"));
+    crate::say!("results go to {}", dir.display());
 }

@@ -119,7 +119,7 @@ fn detach(args: &DetachArgs) -> anyhow::Result<()> {
     for (place, note) in &all {
         let name = note.device.as_deref().map_or(note.target.clone(), |device| device.display().to_string());
         match place.end(note) {
-            Ok(()) => eprintln!("{name} is detached"),
+            Ok(()) => crate::say!("{name} is detached"),
             Err(error) => failed.push(format!("{name}: {}", crate::printable::chain(&error))),
         }
     }

@@ -54,7 +54,7 @@ impl Device for Solid {
         self.fill(limits.stop)?;
         let end = self.inner.run(streams, recorder, limits)?;
         if end.incidents.layout_changed && !std::mem::replace(&mut self.told, true) {
-            eprintln!(
+            crate::say!(
                 "warning: {} came to lie otherwise on its disk while it was measured, or has holes: \
                  such runs are not sound",
                 self.path.display()
@@ -79,7 +79,7 @@ impl Device for Solid {
 /// Says what was filled, where anything was.
 pub fn tell_filled(path: &Path, filled: Option<Bytes>) {
     if let Some(bytes) = filled {
-        eprintln!("{bytes} of {} were holes or never written; they are filled again", path.display());
+        crate::say!("{bytes} of {} were holes or never written; they are filled again", path.display());
     }
 }
 

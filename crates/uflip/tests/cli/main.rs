@@ -23,6 +23,7 @@ mod races;
 mod scratch_files;
 mod safety_matrix;
 mod resume_identity;
+mod robust;
 mod streaming;
 mod suite;
 mod support;

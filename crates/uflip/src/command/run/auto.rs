@@ -95,7 +95,7 @@ pub(super) fn measure(
 fn announce(session: &Session, options: &AutoOptions) {
     let Session { dir, opened, .. } = session;
     let (plan, capacity) = (&options.plan, options.geometry.capacity);
-    eprintln!(
+    crate::say!(
         "measuring {} ({capacity}): preset {}, state {}, seed {}, {}; lengths and pause are found first",
         opened.name,
         plan.preset,
@@ -106,10 +106,10 @@ fn announce(session: &Session, options: &AutoOptions) {
     if let Ok(preview) = uflip_measure::make_plan(plan, options.geometry)
         && crate::command::plan::writes(&preview)
     {
-        eprintln!("{} will be written between 0 B and {capacity}", opened.name);
+        crate::say!("{} will be written between 0 B and {capacity}", opened.name);
     }
-    opened.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    eprintln!("results go to {}", dir.display());
+    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
+    crate::say!("results go to {}", dir.display());
 }
 
 /// What a calibration file of before says of other work.
@@ -184,7 +184,8 @@ impl OnDevice<'_> {
                 watch.next(None);
                 display.finished(spec, stats, *elapsed);
             }
-            Progress::Resetting { .. } if shown == Shown::Nothing => {}
+            Progress::Again { .. } | Progress::Resetting { .. } if shown == Shown::Nothing => {}
+            Progress::Again { spec, incidents, attempt } => display.again(spec, incidents, *attempt),
             Progress::Resetting { state } => {
                 display.note(&format!("bringing the device to the {state} state"))
             }

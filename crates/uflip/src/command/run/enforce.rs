@@ -125,7 +125,7 @@ impl Enforcer {
         let (over, end) = mpsc::channel::<()>();
         let (result, last) = std::thread::scope(|scope| {
             let (advance_seen, mut seen) = (advance.clone(), now.clone());
-            let news = scope.spawn(move || {
+            let tell = move || {
                 let (mut told, mut kept) = (began, began);
                 loop {
                     let running = end.recv_timeout(LOOK) == Err(mpsc::RecvTimeoutError::Timeout);
@@ -147,7 +147,16 @@ impl Enforcer {
                         say(&line(&seen, before, total, began.elapsed()));
                     }
                 }
-            });
+            };
+            let news = std::thread::Builder::new().spawn_scoped(scope, tell);
+            let news = match news {
+                Ok(news) => news,
+                Err(error) => {
+                    let why = "the limit of processes (ulimit -u, or pids.max of the control group)";
+                    let text = format!("cannot start a thread: {error}; raise {why}");
+                    return (Err(DeviceError::Other(text)), now.clone());
+                }
+            };
             let result = enforce_from(what, device, stop, &advance);
             // Ends the thread; it cannot have ended by itself.
             drop(over);
