@@ -165,11 +165,15 @@ impl StoreContents {
         let edited = plan.value.as_object_mut().and_then(|fields| fields.remove(EDITED)).is_some();
         let plan_edited = edited || plan.seal == Seal::Changed;
         let (calibration, calibration_sum) = calibration(dir, &mut damage)?;
+        if let Some(what) = logical_block(dir) {
+            damage.push(of_file(crate::model::block::FILE, &what));
+        }
         let runs_path = dir.join(crate::rows::FILE);
         let bytes = std::fs::read(&runs_path).map_err(path_error("cannot read", &runs_path))?;
         let parsed = parse_rows(&bytes);
         damage.extend(parsed.damage);
-        let sums = [Some(manifest.sum), Some(plan.sum), calibration_sum, Some(checksum(&bytes[..parsed.end]))];
+        let sums =
+            [Some(manifest.sum), Some(plan.sum), calibration_sum, Some(checksum(&bytes[..parsed.end]))];
         let manifest = serde_json::from_value(manifest.value).map_err(|e| damaged(&manifest_path, &e))?;
         Ok(StoreContents {
             dir: dir.to_path_buf(),
@@ -214,10 +218,7 @@ fn missing() -> std::io::Error {
 
 /// What the automatic method found, where it is there and whole, and the
 /// checksum of the file.
-fn calibration(
-    dir: &Path,
-    damage: &mut Vec<Damage>,
-) -> Result<(Option<Value>, Option<String>), StoreError> {
+fn calibration(dir: &Path, damage: &mut Vec<Damage>) -> Result<(Option<Value>, Option<String>), StoreError> {
     const FILE: &str = "calibration.json";
     let lost = "its checksum is another; what it found of start-up, period and pause is left out, \
         and --resume finds it again";
@@ -232,6 +233,14 @@ fn calibration(
             Ok((None, None))
         }
         Err(error) => Err(error),
+    }
+}
+
+/// What is wrong with the folder's logical block, if it has one.
+fn logical_block(dir: &Path) -> Option<String> {
+    match crate::model::block::measured(dir) {
+        Err(StoreError::Damaged { detail, .. }) => Some(detail),
+        _ => None,
     }
 }
 

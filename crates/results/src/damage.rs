@@ -9,6 +9,10 @@ use std::fmt;
 /// Damage told one by one, at most; the rest is counted.
 const TOLD: usize = 5;
 
+/// What is said of a plan that is not as uflip made it.
+pub(crate) const PLAN_EDITED: &str =
+    "plan.json is not as uflip made it: edited by hand, or damaged. Each run's own line says what was run.";
+
 /// One thing that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {

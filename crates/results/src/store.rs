@@ -164,7 +164,9 @@ impl Store {
         remove_leftovers(dir, &kept, &mut notes)?;
         let mut store = Store::over(dir, lock, kept, notes)?;
         if contents.plan_edited {
-            store.notes.push(format!("{} was edited; what it says now counts", dir.join(names::PLAN).display()));
+            store
+                .notes
+                .push(format!("{} was edited; what it says now counts", dir.join(names::PLAN).display()));
             store.plan_edited = true;
             store.replace_plan(&contents.plan)?;
         }
@@ -493,8 +495,7 @@ fn repair_runs(
         false => damage.to_string(),
     }));
     let plan: Option<Plan> = serde_json::from_value(contents.plan.clone()).ok();
-    let planned: HashMap<u32, &RunSpec> =
-        plan.iter().flat_map(Plan::runs).map(|run| (run.id, run)).collect();
+    let planned: HashMap<u32, &RunSpec> = plan.iter().flat_map(Plan::runs).map(|run| (run.id, run)).collect();
     let found =
         in_parallel(&parsed.lines, |line| wrong(dir, &line.row, planned.get(&line.row.spec.id).copied()));
     let (mut text, mut kept) = (Vec::new(), HashSet::new());

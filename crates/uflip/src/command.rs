@@ -30,6 +30,11 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Says on standard error what has to be said of results before anything else.
+pub fn warn(contents: &uflip_results::StoreContents) {
+    contents.alerts().iter().for_each(|alert| eprintln!("warning: {alert}"));
+}
+
 /// Prints `value` as indented JSON.
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 
 use crate::args::{ExportArgs, FormatArg, WhatArg};
 use crate::command::compare::subjects;
+use crate::command::warn;
 use crate::usage;
 use std::io::Write;
 use std::path::Path;
@@ -18,6 +19,7 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
     }
     let [dir] = &args.dirs[..] else { return Err(usage("name one folder; only --figures takes several")) };
     let contents = Store::open(Path::new(dir))?;
+    warn(&contents);
     let format = match (args.format, &args.output) {
         (Some(FormatArg::Csv), _) | (None, None) => Format::Csv,
         (Some(FormatArg::Json), _) => Format::Json,
@@ -43,7 +45,9 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
 /// Charts and tables for papers, into a folder; what was written to standard
 /// output, a line a file, what could not be made to standard error.
 fn figures(dirs: &[String], seed: u64, folder: &Path) -> anyhow::Result<()> {
-    let written = figures::write(&subjects(dirs, seed)?, folder)?;
+    let subjects = subjects(dirs, seed)?;
+    subjects.iter().for_each(|subject| warn(&subject.contents));
+    let written = figures::write(&subjects, folder)?;
     written.left_out.iter().for_each(|why| eprintln!("left out: {why}"));
     let files = written.files.iter().map(|path| format!("{}\n", path.display()));
     crate::command::print(&files.collect::<String>())

@@ -98,7 +98,7 @@ pub fn is_job(dir: Option<&Path>) -> bool {
 }
 
 fn stored_options(dir: &Path) -> anyhow::Result<JobOptions> {
-    Ok(serde_json::from_value(Store::open(dir)?.manifest.options)?)
+    Ok(serde_json::from_value(StoreContents::read(dir)?.manifest.options)?)
 }
 
 fn perform(args: &JobArgs) -> anyhow::Result<()> {

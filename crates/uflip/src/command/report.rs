@@ -1,6 +1,7 @@
 //! `uflip report`: the results of a folder as one HTML file.
 
 use crate::args::ReportArgs;
+use crate::command::warn;
 use crate::reference::known_devices;
 use std::path::{Path, PathBuf};
 use uflip_device::Bytes;
@@ -21,7 +22,9 @@ pub fn report(args: ReportArgs) -> anyhow::Result<()> {
 /// Where it holds no results or the file cannot be written.
 pub fn write_report(dir: &Path, output: Option<PathBuf>) -> anyhow::Result<()> {
     let path = output.unwrap_or_else(|| dir.join("report.html"));
-    let made = report::write(&Store::open(dir)?, &known_devices(), &path)?;
+    let contents = Store::open(dir)?;
+    warn(&contents);
+    let made = report::write(&contents, &known_devices(), &path)?;
     let size = Bytes(made.html.len() as u64);
     eprintln!("the report is in {} ({} KiB)", path.display(), size.0.div_ceil(1024));
     Ok(())

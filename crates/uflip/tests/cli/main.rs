@@ -7,6 +7,7 @@ mod commands;
 mod compare;
 mod faults;
 mod house;
+mod integrity;
 mod job;
 mod kill;
 mod live;
