@@ -156,10 +156,13 @@ pub fn read_sealed(path: &Path, remedy: &str) -> Result<Option<Sealed>, StoreErr
     };
     let mut value: Value = serde_json::from_slice(&bytes)
         .map_err(|e| StoreError::Damaged { path: path.to_path_buf(), detail: format!("{e}; {remedy}") })?;
-    if let Value::Object(fields) = &mut value {
-        fields.remove(FIELD);
-    }
-    Ok(Some(Sealed { value, seal: examine(&bytes), sum: checksum(&bytes) }))
+    let own = value.as_object_mut().and_then(|fields| fields.remove(FIELD));
+    let seal = match examine(&bytes) {
+        // It is not where it was: somebody wrote the file anew.
+        Seal::None if own.is_some() => Seal::Changed,
+        seal => seal,
+    };
+    Ok(Some(Sealed { value, seal, sum: checksum(&bytes) }))
 }
 
 #[cfg(test)]

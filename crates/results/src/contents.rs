@@ -116,7 +116,8 @@ pub struct StoreContents {
     pub plan: Value,
     /// What the automatic method found; None where it was not used.
     pub calibration: Option<Value>,
-    /// What was run, in the order of finishing; what is damaged is left out.
+    /// What was run, by number, so that no figure depends on the order in which
+    /// runs finished; what is damaged is left out.
     pub runs: Vec<RunRow>,
     /// What is not as it was written.
     pub damage: Vec<Damage>,
@@ -172,6 +173,8 @@ impl StoreContents {
         let bytes = std::fs::read(&runs_path).map_err(path_error("cannot read", &runs_path))?;
         let parsed = parse_rows(&bytes);
         damage.extend(parsed.damage);
+        let mut runs: Vec<RunRow> = parsed.lines.into_iter().map(|line| line.row).collect();
+        runs.sort_by_key(|row| row.spec.id);
         let sums =
             [Some(manifest.sum), Some(plan.sum), calibration_sum, Some(checksum(&bytes[..parsed.end]))];
         let manifest = serde_json::from_value(manifest.value).map_err(|e| damaged(&manifest_path, &e))?;
@@ -180,7 +183,7 @@ impl StoreContents {
             manifest,
             plan: plan.value,
             calibration,
-            runs: parsed.lines.into_iter().map(|line| line.row).collect(),
+            runs,
             damage,
             plan_edited,
             sums: sums.into_iter().flatten().collect(),

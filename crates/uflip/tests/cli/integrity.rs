@@ -1,7 +1,7 @@
 //! No wrong number in silence: what is damaged, changed or incomplete in a
 //! results folder is said before anything else, left out, and measured again.
 
-use crate::support::{expect, finished_runs, uflip};
+use crate::support::{expect, finished_runs};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use uflip_results::compare::{Subject, compare};
 use uflip_results::{Store, profile, view};
 
 /// Flips of single bits over all files of a folder.
-const FLIPS: u64 = 1200;
+const FLIPS: u64 = 1000;
 
 /// A small benchmark of a simulated device in `o`: a dozen short runs.
 fn measured(folder: &Path, target: &str) {
@@ -68,6 +68,8 @@ fn told(dir: &Path, pristine: Option<&Path>) -> Result<(Value, Vec<String>), Str
     let profile = profile::build(&contents).map_err(|e| e.to_string())?;
     let mut said = [&view.alerts[..], &view.soundness].concat();
     said.extend(profile.soundness.iter().map(|f| f.statement.clone()));
+    // What is made again in silence would be enough for these.
+    said.retain(|text| !text.contains("profile.json") && !text.contains("report.html"));
     let mut figures = serde_json::json!([view, profile, null]);
     for (at, gone) in [(0, "alerts"), (0, "soundness"), (1, "soundness"), (1, "derived_from")] {
         figures[at].as_object_mut().unwrap().remove(gone).unwrap();
@@ -109,7 +111,6 @@ fn no_flipped_bit_changes_a_figure_in_silence() {
     measured(folder.path(), "sim:mtron");
     let dir = folder.path().join("o");
     let spare = folder.path().join("pristine");
-    assert!(uflip().arg("--version").output().unwrap().status.success());
     copy(&dir, &spare);
     let records = |dir: &Path| -> Vec<PathBuf> {
         let mut all: Vec<_> = fs::read_dir(dir.join("ios")).unwrap().map(|e| e.unwrap().path()).collect();
@@ -372,8 +373,9 @@ fn an_incomplete_benchmark_says_so_first_and_fails_a_gate() {
     let words = format!("! Incomplete: 5 of {planned} planned runs are kept");
     for command in ["show", "profile"] {
         let (out, _) = expect(at, 0, &[command, "o"]);
+        let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            out.starts_with(&words) && out.replace('\n', " ").contains("uflip run -o o --resume"),
+            flat.starts_with(&words) && flat.contains("go on with: uflip run -o o --resume."),
             "{command}: {out}"
         );
     }
@@ -400,7 +402,7 @@ fn an_incomplete_benchmark_says_so_first_and_fails_a_gate() {
     fs::write(at.join("o/report.html"), old).unwrap();
     fs::write(at.join("o/profile.json"), profile).unwrap();
     let (out, _) = expect(at, 0, &["show", "o"]);
-    let out = out.replace('\n', " ");
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         out.contains("report.html is of other runs") && out.contains("profile.json is of other runs"),
         "{out}"
@@ -425,7 +427,11 @@ fn a_changed_profile_is_made_again() {
     fs::write(&path, profile.to_string()).unwrap();
     let shown: Value = serde_json::from_str(&expect(at, 0, &["show", "o", "--json"]).0).unwrap();
     assert_eq!(shown["sections"], whole["sections"]);
-    assert!(shown["soundness"].to_string().contains("profile.json was changed"), "{}", shown["soundness"]);
+    assert!(
+        shown["soundness"].to_string().contains("profile.json was changed: it is not used"),
+        "{}",
+        shown["soundness"]
+    );
     expect(at, 0, &["profile", "o"]);
     let again: Value = serde_json::from_str(&expect(at, 0, &["show", "o", "--json"]).0).unwrap();
     assert_eq!(again, whole);
