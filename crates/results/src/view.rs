@@ -139,11 +139,11 @@ pub struct CurvePoint {
 /// The plan may have an array `skipped` of texts or of objects with
 /// `micro_benchmark`, `label` and `reason`; `target`, `host` and `overhead` of
 /// the manifest may be texts, objects with a text `summary`, or plain objects.
-/// A `profile.json` that is none of this version is left out, and one that is
-/// not of these runs is made again ([`profile::of_store`]); both are said.
+/// A `profile.json` that is none, or not of these runs, is made again
+/// ([`profile::of_store`]), and that is said.
 pub fn build(contents: &StoreContents) -> View {
-    let (profile, note) =
-        profile::of_store(contents).unwrap_or_else(|error| (None, Some(format!("{error}."))));
+    let (profile, note) = profile::of_store(contents)
+        .unwrap_or_else(|error| (profile::build(contents).ok(), Some(format!("{error}."))));
     let mut view = build_with(contents, profile.as_ref());
     view.soundness.extend(note);
     view.soundness.extend(old_report(contents));

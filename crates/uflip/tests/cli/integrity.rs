@@ -489,7 +489,8 @@ fn the_automatic_method_tells_how_far_it_came() {
     let mut plan = json(&dir.join("plan.json"));
     let steps = plan["steps"].as_array_mut().unwrap();
     let last = steps.iter().rposition(|s| s["step"] == "run").unwrap();
-    steps.remove(last);
+    // With the pause before it.
+    steps.truncate(last - 1);
     fs::write(dir.join("plan.json"), serde_json::to_string_pretty(&plan).unwrap()).unwrap();
     let (_, err) = expect(at, 0, &["run", "-o", "o", "--resume"]);
     assert!(err.contains("plan.json was edited"), "{err}");
