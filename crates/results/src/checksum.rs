@@ -182,8 +182,7 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_of_a_sealed_text_is_noticed() {
-        let value =
-            serde_json::json!({"format": 1, "list": [{"check": "mine"}, 2.5], "text": "a \"check\", "});
+        let value = serde_json::json!({"format": 1, "list": [{"check": "mine"}, 2.5], "text": "a \"check\", ".repeat(9)});
         let line = serde_json::to_vec(&value).unwrap();
         let mut pretty = serde_json::to_vec_pretty(&value).unwrap();
         for plain in [line, pretty.clone(), b"{}".to_vec()] {
