@@ -257,7 +257,7 @@ fn fail_at_every_page(disk: &Path, out: &Path, mut id: u32) -> u32 {
         let mut file = fs::OpenOptions::new().append(true).open(&filler).unwrap();
         while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
         let full = file.metadata().unwrap().len();
-        file.set_len(full.saturating_sub(attempt % 3 * 4096)).unwrap();
+        file.set_len(full.saturating_sub(attempt / 2 % 3 * 4096)).unwrap();
         drop(file);
         let mut store = Store::resume(out, None, None).unwrap();
         assert!(store.notes().is_empty(), "{:?}", store.notes());

@@ -149,7 +149,7 @@ fn no_flipped_bit_changes_a_figure_in_silence() {
                 eprintln!("flip {number} in {} changed a figure in silence", path.display());
             }
         }
-        if number % 8 == 0 {
+        if number % 4 == 0 {
             forge(&dir, &path, &bytes);
             silent_unchecked += u32::from(silently(told(&dir, other)) == Some(true));
         }
@@ -159,11 +159,11 @@ fn no_flipped_bit_changes_a_figure_in_silence() {
     eprintln!(
         "{FLIPS} flips: {unchanged} changed no figure, {told_of} were told, {silent} changed one in silence; \
          with fitting checksums {silent_unchecked} of {} did",
-        FLIPS.div_ceil(8)
+        FLIPS.div_ceil(4)
     );
     assert_eq!(silent, 0);
     assert!(told_of > FLIPS / 2, "{told_of}");
-    assert!(silent_unchecked >= 10, "only {silent_unchecked}: this test could not have failed");
+    assert!(silent_unchecked >= 5, "only {silent_unchecked}: this test could not have failed");
 }
 
 fn copy(from: &Path, to: &Path) {
