@@ -186,7 +186,9 @@ pub struct SubjectFacts {
     pub target: String,
     /// Runs kept.
     pub runs: usize,
-    /// Findings that speak against it, of severity warning and serious.
+    /// What has to be said first: damage, then what is missing.
+    pub alerts: Vec<String>,
+    /// Further findings that speak against it, of severity warning and serious.
     pub soundness: Vec<String>,
 }
 
@@ -259,6 +261,17 @@ pub fn compare(subjects: &[Subject], rules: &[rule::Rule]) -> Comparison {
     made
 }
 
+/// Makes results that are damaged or incomplete fail like a broken rule: nobody
+/// knows what the rules would say of the whole.
+pub fn require_whole(made: &mut Comparison) {
+    let said = made.subjects.iter().flat_map(|s| s.alerts.iter().map(move |a| (s, a)));
+    let mut statements: Vec<String> = said.map(|(s, a)| format!("{} {}: {a}", s.letter, s.name)).collect();
+    if !statements.is_empty() {
+        statements.push("Let the rules judge what there is with --allow-incomplete.".into());
+        made.rules.push(rule::Outcome { rule: "whole results".into(), failed: true, statements });
+    }
+}
+
 /// How many of the values can be held against the first.
 fn comparable(values: &[Value]) -> usize {
     let first = values.first().is_some_and(|v| v.value.is_some());
@@ -274,13 +287,17 @@ fn letter(at: usize) -> String {
 }
 
 fn facts(at: usize, subject: &Subject) -> SubjectFacts {
-    let told = subject.profile.soundness.iter().filter(|f| f.severity > Severity::Info);
+    let alerts = subject.contents.alerts();
+    let first = |text: &String| alerts.contains(text);
+    let told =
+        subject.profile.soundness.iter().filter(|f| f.severity > Severity::Info && !first(&f.statement));
     SubjectFacts {
         letter: letter(at),
         name: subject.name.clone(),
         target: subject.profile.target.clone(),
         runs: subject.contents.runs.len(),
         soundness: told.map(|f| f.statement.clone()).collect(),
+        alerts,
     }
 }
 

@@ -1,14 +1,16 @@
 //! What a store says: its manifest, its plan and one row a run, as plain data.
 //!
 //! Formats: `docs/format.md`. Reading never changes a store and does not mind a
-//! run in progress: a last line without its newline is not there yet.
+//! run in progress: a last line without its newline is not there yet. What is
+//! not as it was written is left out and told ([`StoreContents::damage`]).
 
+use crate::checksum::{Seal, Sealed, checksum, read_sealed};
+use crate::complete::completeness;
+use crate::damage::{Damage, statements};
 use crate::error::{StoreError, path_error};
+use crate::rows::parse_rows;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::HashSet;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats};
 
@@ -80,20 +82,9 @@ pub struct RecordFile {
     pub file: String,
     /// Its length in bytes.
     pub bytes: u64,
-}
-
-impl RecordFile {
-    /// True where the file under `dir` has its length and its closing magic.
-    pub(crate) fn is_whole(&self, dir: &Path) -> bool {
-        let mut magic = [0; 4];
-        let tail = File::open(dir.join(&self.file)).and_then(|mut file| {
-            let length = file.metadata()?.len();
-            file.seek(SeekFrom::End(-4))?;
-            file.read_exact(&mut magic)?;
-            Ok(length)
-        });
-        tail.is_ok_and(|length| length == self.bytes && magic == *b"PAR1")
-    }
+    /// The checksum of its bytes; `None` in rows of before this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
 }
 
 /// One line of `runs.ndjson`: a run that is kept.
@@ -125,12 +116,26 @@ pub struct StoreContents {
     pub plan: Value,
     /// What the automatic method found; None where it was not used.
     pub calibration: Option<Value>,
-    /// What was run, in the order of finishing.
+    /// What was run, by number, so that no figure depends on the order in which
+    /// runs finished; what is damaged is left out.
     pub runs: Vec<RunRow>,
+    /// What is not as it was written.
+    pub damage: Vec<Damage>,
+    /// The plan is not as uflip made it: somebody edited it.
+    pub plan_edited: bool,
+    /// The checksums of the files that the above is from.
+    pub sums: Vec<String>,
 }
 
+/// The remedy for a file that cannot be made again.
+const RESTORE: &str = "restore it from a copy";
+/// The plan's field that says that somebody edited it.
+pub(crate) const EDITED: &str = "edited_by_hand";
+
 impl StoreContents {
-    /// Reads the store in `dir`.
+    /// Reads the store in `dir`, its rows each held against its checksum but not
+    /// its record files: what is to be concluded from takes
+    /// [`crate::Store::open`].
     ///
     /// # Errors
     /// [`StoreError::Refused`] where there is none or it is of another format,
@@ -138,13 +143,12 @@ impl StoreContents {
     /// [`StoreError::Path`] where one cannot be read.
     pub fn read(dir: &Path) -> Result<StoreContents, StoreError> {
         let manifest_path = dir.join("manifest.json");
-        if !manifest_path.exists() {
+        let Some(manifest) = read_sealed(&manifest_path, RESTORE)? else {
             let text =
                 format!("{} holds no measurement (no manifest.json); is the path right?", dir.display());
             return Err(StoreError::Refused(text));
-        }
-        let value: Value = read_json(&manifest_path)?;
-        let format = value.get("format").and_then(Value::as_u64);
+        };
+        let format = manifest.value.get("format").and_then(Value::as_u64);
         if format != Some(u64::from(FORMAT)) {
             let format = format.map_or("unknown".into(), |f| f.to_string());
             return Err(StoreError::Refused(format!(
@@ -152,60 +156,99 @@ impl StoreContents {
                 dir.display()
             )));
         }
-        let manifest = serde_json::from_value(value).map_err(|e| damaged(&manifest_path, &e))?;
-        let plan = read_json(&dir.join("plan.json"))?;
-        let calibration_path = dir.join("calibration.json");
-        let calibration = calibration_path.exists().then(|| read_json(&calibration_path)).transpose()?;
-        let runs_path = dir.join("runs.ndjson");
+        let mut damage = Vec::new();
+        if manifest.seal == Seal::Changed {
+            damage.push(of_file("manifest.json", MANIFEST_CHANGED));
+        }
+        let plan_path = dir.join("plan.json");
+        let plan = read_sealed(&plan_path, RESTORE)?;
+        let mut plan = plan.ok_or_else(|| path_error("cannot read", &plan_path)(missing()))?;
+        let edited = plan.value.as_object_mut().and_then(|fields| fields.remove(EDITED)).is_some();
+        let plan_edited = edited || plan.seal == Seal::Changed;
+        let (calibration, calibration_sum) = calibration(dir, &mut damage)?;
+        if let Some(what) = logical_block(dir) {
+            damage.push(of_file(crate::model::block::FILE, &what));
+        }
+        let runs_path = dir.join(crate::rows::FILE);
         let bytes = std::fs::read(&runs_path).map_err(path_error("cannot read", &runs_path))?;
-        let runs = parse_rows(&runs_path, &bytes)?.rows;
-        Ok(StoreContents { dir: dir.to_path_buf(), manifest, plan, calibration, runs })
+        let parsed = parse_rows(&bytes);
+        damage.extend(parsed.damage);
+        let mut runs: Vec<RunRow> = parsed.lines.into_iter().map(|line| line.row).collect();
+        runs.sort_by_key(|row| row.spec.id);
+        let sums =
+            [Some(manifest.sum), Some(plan.sum), calibration_sum, Some(checksum(&bytes[..parsed.end]))];
+        let manifest = serde_json::from_value(manifest.value).map_err(|e| damaged(&manifest_path, &e))?;
+        Ok(StoreContents {
+            dir: dir.to_path_buf(),
+            manifest,
+            plan: plan.value,
+            calibration,
+            runs,
+            damage,
+            plan_edited,
+            sums: sums.into_iter().flatten().collect(),
+        })
+    }
+
+    /// What has to be said before anything else, a sentence each: damage, then
+    /// what is missing. Nothing where all is whole.
+    pub fn alerts(&self) -> Vec<String> {
+        let mut said = statements(self);
+        said.extend(completeness(self).statement);
+        said
+    }
+
+    /// Stands for what this was read from: what is derived of the same files and
+    /// the same runs by the same version carries the same text.
+    pub fn derivation(&self) -> String {
+        let runs: Vec<String> = self.runs.iter().map(|row| row.spec.id.to_string()).collect();
+        let text = [env!("CARGO_PKG_VERSION"), &self.sums.join(" "), &runs.join(" ")].join("\n");
+        checksum(text.as_bytes())
+    }
+}
+
+/// What is wrong with a manifest whose checksum is another.
+pub(crate) const MANIFEST_CHANGED: &str = "its checksum is another: it is not what was measured under. Restore it \
+    from a copy; where you changed it on purpose, remove its last field, check";
+
+fn of_file(file: &str, what: &str) -> Damage {
+    Damage { file: file.into(), run: None, what: what.into(), row: false }
+}
+
+fn missing() -> std::io::Error {
+    std::io::ErrorKind::NotFound.into()
+}
+
+/// What the automatic method found, where it is there and whole, and the
+/// checksum of the file.
+fn calibration(dir: &Path, damage: &mut Vec<Damage>) -> Result<(Option<Value>, Option<String>), StoreError> {
+    const FILE: &str = "calibration.json";
+    let lost = "its checksum is another; what it found of start-up, period and pause is left out, \
+        and --resume finds it again";
+    match read_sealed(&dir.join(FILE), RESTORE) {
+        Ok(Some(Sealed { seal: Seal::Changed, sum, .. })) => {
+            damage.push(of_file(FILE, lost));
+            Ok((None, Some(sum)))
+        }
+        Ok(found) => Ok(found.map_or((None, None), |found| (Some(found.value), Some(found.sum)))),
+        Err(StoreError::Damaged { detail, .. }) => {
+            damage.push(of_file(FILE, &detail));
+            Ok((None, None))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What is wrong with the folder's logical block, if it has one.
+fn logical_block(dir: &Path) -> Option<String> {
+    match crate::model::block::measured(dir) {
+        Err(StoreError::Damaged { detail, .. }) => Some(detail),
+        _ => None,
     }
 }
 
 fn damaged(path: &Path, error: &serde_json::Error) -> StoreError {
-    StoreError::Damaged { path: path.to_path_buf(), detail: format!("{error}; restore it from a copy") }
-}
-
-fn read_json(path: &Path) -> Result<Value, StoreError> {
-    let bytes = std::fs::read(path).map_err(path_error("cannot read", path))?;
-    serde_json::from_slice(&bytes).map_err(|e| damaged(path, &e))
-}
-
-/// The rows of `runs.ndjson` and the length of its whole part in bytes.
-pub(crate) struct ParsedRows {
-    pub(crate) rows: Vec<RunRow>,
-    pub(crate) whole: usize,
-}
-
-/// Parses `runs.ndjson`. What follows the last newline is torn; so is a last
-/// line that is no row, as a power cut may leave it.
-///
-/// # Errors
-/// [`StoreError::Damaged`] with the line's number where an earlier line is no
-/// row, or a run is there twice.
-pub(crate) fn parse_rows(path: &Path, bytes: &[u8]) -> Result<ParsedRows, StoreError> {
-    let end = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    let (mut rows, mut whole, mut ids) = (Vec::<RunRow>::new(), 0, HashSet::new());
-    for (at, line) in bytes[..end].split_inclusive(|b| *b == b'\n').enumerate() {
-        let wrong = |what: String| StoreError::Damaged {
-            path: path.to_path_buf(),
-            detail: format!(
-                "line {}: {what}; remove the line, then use --resume to measure its run again",
-                at + 1
-            ),
-        };
-        match serde_json::from_slice::<RunRow>(line) {
-            Ok(row) if !ids.insert(row.spec.id) => {
-                return Err(wrong(format!("run {} is there twice", row.spec.id)));
-            }
-            Ok(row) => rows.push(row),
-            Err(_) if whole + line.len() == end => break,
-            Err(error) => return Err(wrong(error.to_string())),
-        }
-        whole += line.len();
-    }
-    Ok(ParsedRows { rows, whole })
+    StoreError::Damaged { path: path.to_path_buf(), detail: format!("{error}; {RESTORE}") }
 }
 
 /// A value of the manifest as one line of text; `None` for null and nothing.

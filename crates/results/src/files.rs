@@ -9,6 +9,7 @@
 //! Limits: a file is replaced by one of the same rights and, where the system
 //! allows it, the same owner; further names (hard links) keep the old contents.
 
+use crate::checksum::seal;
 use crate::error::{StoreError, path_error};
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata, OpenOptions};
@@ -163,14 +164,14 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     sync_dir(path.parent().unwrap_or(Path::new(".")))
 }
 
-/// Makes `value`, as JSON for people to read, the contents of `path`.
+/// Makes `value`, as JSON for people to read and with its own checksum, the
+/// contents of `path`.
 ///
 /// # Errors
 /// [`StoreError::Path`] where it cannot be written; the old contents stay.
 pub fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), StoreError> {
-    let mut bytes = serde_json::to_vec_pretty(value).map_err(|e| StoreError::Output(e.into()))?;
-    bytes.push(b'\n');
-    write_whole(path, &bytes)
+    let bytes = serde_json::to_vec_pretty(value).map_err(|e| StoreError::Output(e.into()))?;
+    write_whole(path, &seal(bytes))
 }
 
 /// Why a line was not appended.

@@ -45,6 +45,8 @@ pub const FORMAT: u32 = 1;
 pub struct JobReport {
     /// [`FORMAT`].
     pub format: u32,
+    /// What it was made from: the same files and runs carry the same text.
+    pub derived_from: String,
     /// Speeds, in order of the runs.
     pub speeds: Vec<Speed>,
     /// Table 3.1's row in MB/s: SR, RR, SW, RW at 512 bytes, then at 2 MB.
@@ -374,6 +376,7 @@ pub fn report(contents: &StoreContents, job: &Job, planned: &JobPlan) -> Result<
     };
     let mut out = JobReport {
         format: FORMAT,
+        derived_from: contents.derivation(),
         table31_mb_per_s: std::array::from_fn(cell),
         misaligned: misaligned(&fresh),
         drift: drift(job, &speeds),

@@ -8,6 +8,8 @@
 //! | [`stats`] | a run's response times summed up |
 //! | [`store`] | the folder, written so that a crash loses no finished run |
 //! | [`contents`] | the folder as read |
+//! | [`checksum`], [`damage`] | what is not as it was written, noticed and said |
+//! | [`complete`] | what is missing of what was to be measured |
 //! | [`export`] | runs and records as CSV, JSON, Parquet |
 //! | [`compare`] | profiles side by side |
 //! | [`figures`] | charts and tables for papers |
@@ -20,9 +22,12 @@
 //! | [`report`] | that report as one HTML file, with traces |
 #![forbid(unsafe_code)]
 
+pub mod checksum;
 pub mod claim;
 pub mod compare;
+pub mod complete;
 pub mod contents;
+pub mod damage;
 mod encode;
 pub mod error;
 pub mod export;
@@ -36,11 +41,13 @@ pub mod profile;
 pub mod recorder;
 pub mod records;
 pub mod report;
+mod rows;
 mod spectrum;
 pub mod stats;
 pub mod store;
 pub mod terminal;
 pub mod trace;
+mod verify;
 pub mod view;
 
 pub use claim::Claim;

@@ -32,8 +32,9 @@ mod soundness;
 mod spaces;
 pub mod table3;
 
+use crate::checksum::{Seal, read_sealed};
 use crate::contents::{RunRow, StoreContents};
-use crate::error::{StoreError, path_error};
+use crate::error::StoreError;
 use crate::files::write_json;
 use crate::records::read_row_groups;
 use phases::Take;
@@ -65,6 +66,9 @@ pub struct Profile {
     pub format: u32,
     /// The program and version that measured.
     pub tool: String,
+    /// What it was made from: the same files and runs carry the same text.
+    #[serde(default)]
+    pub derived_from: String,
     /// The target in one line.
     pub target: String,
     /// The seed of the plan.
@@ -160,6 +164,7 @@ fn from_facts(contents: &StoreContents, facts: &facts::Facts) -> Profile {
     let mut profile = Profile {
         format: FORMAT,
         tool: format!("{} {}", manifest.tool, manifest.tool_version),
+        derived_from: derivation(contents),
         target: crate::contents::one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
         seed: manifest.seed,
         io_size_bytes: facts.io_size_bytes,
@@ -216,23 +221,36 @@ pub fn write(dir: &Path, profile: &Profile) -> Result<(), StoreError> {
     write_json(&path(dir), profile)
 }
 
-/// Reads `profile.json` of the folder `dir`; None where there is none.
+/// Stands for all that a profile is made from: the store and its logical block.
+pub fn derivation(contents: &StoreContents) -> String {
+    // A file that cannot be read is said elsewhere; here it is as good as none.
+    let block = read_sealed(&contents.dir.join(crate::model::block::FILE), "").ok().flatten();
+    let block = block.map_or_else(|| "none".into(), |block| block.sum);
+    crate::checksum::checksum(format!("{} {block}", contents.derivation()).as_bytes())
+}
+
+/// The profile of a store that has one. What `profile.json` says is taken where
+/// it is as it was written and made from these very runs; else the profile is
+/// made again, and a sentence says so. None where there is no such file.
 ///
 /// # Errors
 /// [`StoreError::Path`] where it cannot be read, [`StoreError::Damaged`] where
-/// it is no profile of this format.
-pub fn read(dir: &Path) -> Result<Option<Profile>, StoreError> {
-    let path = path(dir);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(path_error("cannot read", &path)(error)),
+/// it is no profile of this format, and as [`build`].
+pub fn of_store(contents: &StoreContents) -> Result<(Option<Profile>, Option<String>), StoreError> {
+    let (path, dir) = (path(&contents.dir), contents.dir.display());
+    let again = format!("make it again with: uflip profile {dir}");
+    let Some(sealed) = read_sealed(&path, &again)? else { return Ok((None, None)) };
+    let wrong = |e| StoreError::Damaged { path: path.clone(), detail: format!("{e}; {again}") };
+    let stored: Profile = serde_json::from_value(sealed.value).map_err(wrong)?;
+    let why = match sealed.seal {
+        Seal::Intact if stored.derived_from == derivation(contents) => return Ok((Some(stored), None)),
+        Seal::Intact => "is of other runs than these, or of another version",
+        Seal::Changed => "was changed",
+        Seal::None => "has no checksum",
     };
-    let wrong = |e: serde_json::Error| StoreError::Damaged {
-        path: path.clone(),
-        detail: format!("{e}; make it again with: uflip profile {}", dir.display()),
-    };
-    serde_json::from_slice(&bytes).map(Some).map_err(wrong)
+    let note =
+        format!("{FILE} {why}: it is not used, its figures were made again; uflip profile {dir} keeps them.");
+    Ok((Some(build(contents)?), Some(note)))
 }
 
 #[cfg(test)]

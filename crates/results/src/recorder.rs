@@ -14,6 +14,7 @@
 //! watcher copies from full chunks, a few records at a time under the lock; the
 //! loops do what they always do.
 
+use crate::checksum::Summing;
 use crate::error::{StoreError, path_error};
 use crate::files::create_new;
 use crate::keep::Keep;
@@ -70,6 +71,8 @@ pub struct Finished {
     pub file: File,
     /// Where it is.
     pub path: PathBuf,
+    /// The checksum of its bytes, made while they were written.
+    pub checksum: String,
     /// Records in it.
     pub ios: u64,
     /// Statistics of these.
@@ -94,18 +97,18 @@ struct RunFile {
     /// Takes the records instead of the shape's file.
     keep: Option<Box<dyn Keep>>,
     stats: StatsBuilder,
-    writer: Option<RecordWriter<File>>,
+    writer: Option<RecordWriter<Summing<File>>>,
     scratch: Option<RecordScratch>,
     ios: u64,
 }
 
 impl RunFile {
-    fn open(&mut self) -> Result<&mut RecordWriter<File>, StoreError> {
+    fn open(&mut self) -> Result<&mut RecordWriter<Summing<File>>, StoreError> {
         if self.writer.is_none() {
             let scratch = self.scratch.take().map_or_else(RecordScratch::new, Ok)?;
             let path = &self.shape.path;
             let file = new_file(path).map_err(path_error("cannot create", path))?;
-            self.writer = Some(RecordWriter::new(file, path, scratch)?);
+            self.writer = Some(RecordWriter::new(Summing::new(file), path, scratch)?);
         }
         self.writer.as_mut().ok_or_else(|| StoreError::Refused("no record file is open".into()))
     }
@@ -400,7 +403,8 @@ impl Reserve {
         };
         let (file, scratch) = writer.finish()?;
         state.scratch = Some(scratch);
-        Ok(Finished { file, path: run.shape.path, ios: run.ios, stats: run.stats.finish(), stalls })
+        let (file, checksum) = file.into_parts();
+        Ok(Finished { file, path: run.shape.path, checksum, ios: run.ios, stats: run.stats.finish(), stalls })
     }
 
     /// Hands over what is left of the run's records and ends what keeps them.

@@ -101,8 +101,10 @@ pub fn render(contents: &StoreContents) -> Result<Report, StoreError> {
 /// # Errors
 /// As [`render`].
 pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) -> Result<Report, StoreError> {
-    let profile = profile::read(&contents.dir)?;
-    let view = view::build_with(contents, profile.as_ref());
+    let derived_from = profile::derivation(contents);
+    let (profile, note) = profile::of_store(contents)?;
+    let mut view = view::build_with(contents, profile.as_ref());
+    view.soundness.extend(note);
     let others = others::read(contents)?;
     let found = profile.as_ref().map_or_else(Vec::new, |p| nearest(p, known));
     let profile = profile.map(others::lighter);
@@ -124,12 +126,12 @@ pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) ->
             table: table::table(contents, &patterns, embedded, detail, most),
         })
     };
-    let page = page::assemble("", &[]).len();
+    let page = page::assemble(&derived_from, "", &[]).len();
     let (detail, most, fixed) = fitting(contents.runs.len(), limit.saturating_sub(page), |detail, most| {
         facts(&[], detail, most).len()
     });
     let embedded = embed::embed(contents, most, limit.saturating_sub(page + fixed + MARGIN));
-    let html = page::assemble(&facts(&embedded, detail, most), &blobs(contents, &embedded));
+    let html = page::assemble(&derived_from, &facts(&embedded, detail, most), &blobs(contents, &embedded));
     let of = |kind| embedded.iter().flatten().filter(|trace| trace.kind == kind).count();
     let kinds = [Kind::Whole, Kind::Rounded, Kind::Aggregated, Kind::Coarse, Kind::Sketched];
     Ok(Report { html, embedded: kinds.map(|kind| (kind, of(kind))).into() })

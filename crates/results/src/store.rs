@@ -6,19 +6,23 @@
 //! most a temporary file, a record file without a line, or a torn last line;
 //! [`Store::resume`] removes all three. Formats: `docs/format.md`.
 
+use crate::checksum::seal;
 use crate::claim::{Claim, LOCK};
-use crate::contents::{Manifest, RecordFile, RunRow, StoreContents, parse_rows};
+use crate::contents::{EDITED, MANIFEST_CHANGED, Manifest, RecordFile, RunRow, StoreContents};
 use crate::error::{StoreError, path_error};
 use crate::files::{
     append, is_temporary_of, kind_of, no_room, open_inside, sync_dir, temporary_name, write_whole,
 };
 use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
+use crate::rows::parse_rows;
+use crate::verify::{in_parallel, verify, wrong};
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use uflip_device::{Bytes, Recorder};
+use uflip_measure::Plan;
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
 
 /// When a commit waits for the disk under the store.
@@ -59,6 +63,8 @@ pub struct Store {
     /// Why nothing more can be kept, after a failure that could not be undone.
     broken: Option<String>,
     notes: Vec<String>,
+    /// Somebody edited the plan; this is said of it from then on.
+    plan_edited: bool,
 }
 
 /// The file that makes a folder a store.
@@ -167,7 +173,9 @@ impl Store {
 
     /// Opens the store in `dir` to go on with it: cuts a torn last line,
     /// removes temporary files and record files without a line, and forgets
-    /// runs whose record file is gone or cut; [`Store::notes`] tells of it.
+    /// runs whose line or record file is not as it was written, so that they are
+    /// measured again; [`Store::notes`] tells of it. A plan that was edited is
+    /// taken as it is, and keeps a note of it.
     /// Where `seed` and `plan` are given they must be the store's own.
     ///
     /// # Errors
@@ -186,20 +194,34 @@ impl Store {
         let dir = &claim.dir().to_path_buf();
         let contents = StoreContents::read(dir)?;
         same_measurement(&contents, seed, plan)?;
-        let mut notes = Vec::new();
-        let rows = repair_runs(dir, &mut notes)?;
-        let kept = rows.iter().map(|row| row.spec.id).collect();
+        if contents.damage.iter().any(|damage| damage.file == MANIFEST) {
+            let (path, detail) = (dir.join(MANIFEST), MANIFEST_CHANGED.to_string());
+            return Err(StoreError::Damaged { path, detail });
+        }
+        let mut notes: Vec<String> =
+            contents.damage.iter().filter(|d| d.run.is_none() && !d.row).map(ToString::to_string).collect();
+        let kept = repair_runs(dir, &contents, &mut notes)?;
         remove_leftovers(dir, &kept, &mut notes)?;
-        Store::over(dir, claim.into_lock()?, kept, notes)
+        let mut store = Store::over(dir, claim.into_lock()?, kept, notes)?;
+        if contents.plan_edited {
+            store
+                .notes
+                .push(format!("{} was edited; what it says now counts", dir.join(names::PLAN).display()));
+            store.plan_edited = true;
+            store.replace_plan(&contents.plan)?;
+        }
+        Ok(store)
     }
 
     /// Reads the store in `dir` without changing it, whether or not a run is
-    /// in progress.
+    /// in progress, and holds every record file against its row.
     ///
     /// # Errors
     /// As [`StoreContents::read`].
     pub fn open(dir: &Path) -> Result<StoreContents, StoreError> {
-        StoreContents::read(dir)
+        let mut contents = StoreContents::read(dir)?;
+        verify(&mut contents);
+        Ok(contents)
     }
 
     fn over(dir: &Path, lock: File, kept: HashSet<u32>, notes: Vec<String>) -> Result<Store, StoreError> {
@@ -219,6 +241,7 @@ impl Store {
             synced_at: Instant::now(),
             broken: None,
             notes,
+            plan_edited: false,
         })
     }
 
@@ -281,7 +304,11 @@ impl Store {
     /// # Errors
     /// [`StoreError::Path`]; the old plan is then still there.
     pub fn replace_plan(&mut self, plan: &Value) -> Result<(), StoreError> {
-        write_whole(&self.dir.join(names::PLAN), &pretty(plan))
+        let mut plan = plan.clone();
+        if let (true, Value::Object(fields)) = (self.plan_edited, &mut plan) {
+            fields.insert(EDITED.into(), true.into());
+        }
+        write_whole(&self.dir.join(names::PLAN), &pretty(&plan))
     }
 
     /// Replaces the manifest, as a whole and durably: where what is measured from
@@ -317,11 +344,12 @@ impl Store {
             spec: run.clone(),
             outcome: outcome.clone(),
             stats: done.stats,
-            records: RecordFile { file: name, bytes },
+            records: RecordFile { file: name, bytes, checksum: Some(done.checksum) },
             stalls: outcome.started_unix_ns.map(|_| done.stalls),
         };
-        let mut line = serde_json::to_vec(&row)
+        let line = serde_json::to_vec(&row)
             .map_err(|e| StoreError::Refused(format!("run {} cannot be told as JSON: {e}", run.id)))?;
+        let mut line = seal(line);
         line.push(b'\n');
         let runs_path = self.dir.join(names::RUNS);
         if let Err(error) = append(&mut self.runs, &runs_path, self.runs_length, &line, every) {
@@ -446,9 +474,7 @@ fn refused<T>(text: String) -> Result<T, StoreError> {
 
 fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
     // Values and manifests have string keys only, which is all that can fail.
-    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
-    text.push(b'\n');
-    text
+    seal(serde_json::to_vec_pretty(value).unwrap_or_default())
 }
 
 /// True for what [`Store::create`] makes before the manifest.
@@ -489,32 +515,49 @@ fn same_measurement(
     Ok(())
 }
 
-/// Cuts a torn last line off `runs.ndjson` and drops runs without their whole
-/// record file.
-fn repair_runs(dir: &Path, notes: &mut Vec<String>) -> Result<Vec<RunRow>, StoreError> {
+/// Cuts a torn last line off `runs.ndjson`, and drops the lines that are no
+/// rows and the runs whose record files are not theirs; gives what is kept.
+fn repair_runs(
+    dir: &Path,
+    contents: &StoreContents,
+    notes: &mut Vec<String>,
+) -> Result<HashSet<u32>, StoreError> {
     let path = dir.join(names::RUNS);
     let bytes = std::fs::read(&path).map_err(path_error("cannot read", &path))?;
-    let parsed = parse_rows(&path, &bytes)?;
-    if parsed.whole < bytes.len() {
+    let parsed = parse_rows(&bytes);
+    if parsed.end < bytes.len() {
         notes.push(format!("the last line of {} was torn and is cut off", path.display()));
-        let file = open_inside(&path, OpenOptions::new().write(true))?;
-        file.set_len(parsed.whole as u64).map_err(path_error("cannot cut", &path))?;
-        file.sync_all().map_err(path_error("cannot sync", &path))?;
     }
-    let (whole, lost): (Vec<_>, Vec<_>) = parsed.rows.into_iter().partition(|row| row.records.is_whole(dir));
-    if !lost.is_empty() {
-        for row in &lost {
-            let (id, file) = (row.spec.id, &row.records.file);
-            notes.push(format!("run {id} is measured again: its record file {file} is missing or cut"));
+    notes.extend(parsed.damage.iter().map(|damage| match damage.row {
+        true => format!("{damage} and measured again"),
+        false => damage.to_string(),
+    }));
+    let plan: Option<Plan> = serde_json::from_value(contents.plan.clone()).ok();
+    let planned: HashMap<u32, &RunSpec> = plan.iter().flat_map(Plan::runs).map(|run| (run.id, run)).collect();
+    let found =
+        in_parallel(&parsed.lines, |line| wrong(dir, &line.row, planned.get(&line.row.spec.id).copied()));
+    let (mut text, mut kept) = (Vec::new(), HashSet::new());
+    for (line, wrong) in parsed.lines.iter().zip(found) {
+        let (id, file) = (line.row.spec.id, &line.row.records.file);
+        match wrong {
+            None => {
+                text.extend_from_slice(&bytes[line.bytes.clone()]);
+                kept.insert(id);
+            }
+            Some(what) => notes.push(format!("run {id} is measured again: its record file {file}: {what}")),
         }
-        let mut text = Vec::new();
-        for row in &whole {
-            text.extend(serde_json::to_vec(row).unwrap_or_default());
-            text.push(b'\n');
-        }
+    }
+    if text == bytes {
+        return Ok(kept);
+    }
+    if bytes.starts_with(&text) {
+        let file = open_inside(&path, OpenOptions::new().write(true))?;
+        file.set_len(text.len() as u64).map_err(path_error("cannot cut", &path))?;
+        file.sync_all().map_err(path_error("cannot sync", &path))?;
+    } else {
         write_whole(&path, &text)?;
     }
-    Ok(whole)
+    Ok(kept)
 }
 
 /// True for the unfinished form of a file that a store has here.

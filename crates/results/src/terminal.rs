@@ -37,6 +37,9 @@ pub fn render(view: &View, width: usize, color: bool) -> String {
 pub fn render_with(view: &View, style: Style) -> String {
     let style = Style { width: style.width.max(60), ..style };
     let mut out = String::new();
+    for alert in &view.alerts {
+        wrap(alert, "! ", style, &mut out, |t| paint(t, "1;31", style));
+    }
     head(view, style, &mut out);
     baselines(&view.baselines, style, &mut out);
     for section in &view.sections {

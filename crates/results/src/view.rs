@@ -16,9 +16,11 @@ pub(crate) mod words;
 pub use marks::{Mark, MarkKind};
 
 use crate::contents::{RunRow, StoreContents, one_line};
+use crate::damage::PLAN_EDITED;
 use crate::profile::{self, Profile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::io::Read;
 use uflip_measure::run::{Point, Purpose, RtStats};
 
 /// The nine micro-benchmarks in the papers' order, with what each varies.
@@ -54,6 +56,9 @@ pub struct View {
     pub seed: u64,
     /// Runs kept.
     pub runs: usize,
+    /// What has to be said first: damage, then what is missing.
+    #[serde(default)]
+    pub alerts: Vec<String>,
     /// What speaks against the results, as sentences.
     pub soundness: Vec<String>,
     /// The baselines' own runs and single patterns.
@@ -134,9 +139,31 @@ pub struct CurvePoint {
 /// The plan may have an array `skipped` of texts or of objects with
 /// `micro_benchmark`, `label` and `reason`; `target`, `host` and `overhead` of
 /// the manifest may be texts, objects with a text `summary`, or plain objects.
-/// A `profile.json` that is none of this version is left out.
+/// A `profile.json` that is none, or not of these runs, is made again
+/// ([`profile::of_store`]), and that is said.
 pub fn build(contents: &StoreContents) -> View {
-    build_with(contents, profile::read(&contents.dir).ok().flatten().as_ref())
+    let (profile, note) = profile::of_store(contents)
+        .unwrap_or_else(|error| (profile::build(contents).ok(), Some(format!("{error}."))));
+    let mut view = build_with(contents, profile.as_ref());
+    view.soundness.extend(note);
+    view.soundness.extend(old_report(contents));
+    view
+}
+
+/// What marks in a report what it was made from.
+pub(crate) const DERIVED_FROM: &str = "<meta name=\"uflip-derived-from\" content=\"";
+
+/// That the folder's report is of other runs, where it is.
+fn old_report(contents: &StoreContents) -> Option<String> {
+    let mut start = Vec::new();
+    let file = std::fs::File::open(contents.dir.join("report.html")).ok()?;
+    file.take(1024).read_to_end(&mut start).ok()?;
+    let start = String::from_utf8_lossy(&start);
+    let (_, rest) = start.split_once(DERIVED_FROM)?;
+    let (of, _) = rest.split_once('"')?;
+    let dir = contents.dir.display();
+    (of != profile::derivation(contents))
+        .then(|| format!("report.html is of other runs than these; make it again with: uflip report {dir}."))
 }
 
 /// [`build`] with this profile of the store, or with none.
@@ -156,7 +183,11 @@ pub fn build_with(contents: &StoreContents, profile: Option<&Profile>) -> View {
         created: manifest.created.clone(),
         seed: manifest.seed,
         runs: contents.runs.len(),
-        soundness: target_warnings(&manifest.target).chain(soundness(&contents.runs)).collect(),
+        alerts: contents.alerts(),
+        soundness: target_warnings(&manifest.target)
+            .chain(soundness(&contents.runs))
+            .chain(contents.plan_edited.then(|| PLAN_EDITED.to_string()))
+            .collect(),
         baselines,
         sections: sections(contents, profile),
         files: vec![file("runs", "runs.ndjson"), file("records", "ios/*.parquet"), file("plan", "plan.json")],

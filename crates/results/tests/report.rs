@@ -83,9 +83,16 @@ fn a_damaged_profile_or_record_file_is_told() {
     std::fs::write(dir.path().join("ios/run-000001.parquet"), "PAR1").unwrap();
     let contents = Store::open(dir.path()).unwrap();
     let html = report::render(&contents).unwrap().html;
+    let alert = facts(&html)["view"]["alerts"][0].clone();
+    let alert = alert.as_str().unwrap();
+    assert!(alert.contains("run-000001.parquet") && alert.contains("run 1 is left out"), "{alert}");
+    assert_eq!(column(&html, "id"), [0, 2, 3, 4, 5].map(Value::from), "the others are there");
+    // Damaged since it was looked at.
+    std::fs::write(dir.path().join("ios/run-000002.parquet"), "PAR1").unwrap();
+    let html = report::render(&contents).unwrap().html;
     let missing = column(&html, "missing");
     assert!(missing[0].is_null() && column(&html, "trace")[1].is_null());
-    assert!(missing[1].as_str().unwrap().contains("run-000001.parquet"), "{}", missing[1]);
+    assert!(missing[1].as_str().unwrap().contains("run-000002.parquet"), "{}", missing[1]);
     std::fs::write(dir.path().join("profile.json"), "{").unwrap();
     let error = report::render(&contents).unwrap_err().to_string();
     assert!(error.contains("profile.json") && error.contains("uflip profile "), "{error}");

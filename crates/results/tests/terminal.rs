@@ -96,6 +96,7 @@ fn view() -> View {
         created: "2026-11-21T19:04:08Z".into(),
         seed: 42,
         runs: 164,
+        alerts: vec![],
         soundness: vec![
             "A time limit ended the run before all its IOs were done: runs 5, 7, 9, 11, 13 and 12 more."
                 .into(),

@@ -43,6 +43,11 @@ fn write_out(text: &str) -> anyhow::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
+/// Says on standard error what has to be said of results before anything else.
+pub fn warn(contents: &uflip_results::StoreContents) {
+    contents.alerts().iter().for_each(|alert| crate::say!("warning: {alert}"));
+}
+
 /// Prints `value` as indented JSON.
 ///
 /// # Errors

@@ -64,7 +64,7 @@ impl Sink for Memory {
             spec: run.clone(),
             outcome: outcome.clone(),
             stats: stats.clone(),
-            records: RecordFile { file: String::new(), bytes: 0 },
+            records: RecordFile { file: String::new(), bytes: 0, checksum: None },
             stalls: None,
         });
         self.records.insert(run.id, records);
@@ -202,6 +202,9 @@ fn profile_of(plan: &Plan, memory: &Memory, calibration: &Calibration, seed: u64
         plan: serde_json::to_value(plan)?,
         calibration: Some(serde_json::to_value(calibration)?),
         runs: memory.rows.clone(),
+        damage: Vec::new(),
+        plan_edited: false,
+        sums: Vec::new(),
     };
     let records = |row: &RunRow| -> Result<Vec<IoRecord>, StoreError> {
         memory

@@ -132,7 +132,8 @@ pub fn bytes_of(spec: &RunSpec, ios: u64) -> u64 {
     spec.pattern.basics().first().map_or(0, bytes)
 }
 
-fn wanted(job: &Job, planned: &JobPlan, segment: &Segment, kept: &Kept) -> bool {
+/// Whether self-scaling does an optional segment, by the throughputs `kept`.
+pub fn wanted(job: &Job, planned: &JobPlan, segment: &Segment, kept: &Kept) -> bool {
     let line = job.lines.get(segment.line);
     let last = Bytes(segment.block.0 / 2);
     line.is_some_and(|line| goes_on(line, &planned.runs, kept, segment.round, segment.line, last))

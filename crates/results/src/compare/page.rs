@@ -76,6 +76,10 @@ fn head(out: &mut String, made: &Comparison) {
 
 /// What was found, in words: rules, counts, the largest differences.
 fn said(out: &mut String, made: &Comparison) {
+    for (subject, alert) in made.subjects.iter().flat_map(|s| s.alerts.iter().map(move |a| (s, a))) {
+        let (letter, alert) = (&subject.letter, escaped(alert));
+        let _ = writeln!(out, "<p class=\"failed\"><strong>{letter}</strong> {alert}</p>");
+    }
     for rule in &made.rules {
         let (class, verdict) = if rule.failed { ("failed", "failed") } else { ("good", "passed") };
         let statements: Vec<String> = rule.statements.iter().map(|s| escaped(s)).collect();

@@ -89,6 +89,7 @@ fn made(values: Vec<Value>) -> Comparison {
         name: format!("dir{i}"),
         target: "made".into(),
         runs: 1,
+        alerts: Vec::new(),
         soundness: Vec::new(),
     });
     let figure = Figure {

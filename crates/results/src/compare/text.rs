@@ -128,6 +128,9 @@ pub fn render(made: &Comparison, style: Style) -> String {
 }
 
 fn head(out: &mut String, made: &Comparison, style: Style) {
+    for SubjectFacts { letter, name, alerts, .. } in &made.subjects {
+        alerts.iter().for_each(|alert| wrap(out, &format!("! {letter} {name}: "), alert, style));
+    }
     for (at, subject) in made.subjects.iter().enumerate() {
         let role = if at == 0 && made.subjects.len() > 1 { " (the reference)" } else { "" };
         wrap(

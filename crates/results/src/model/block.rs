@@ -6,7 +6,8 @@
 //! Units: bytes. Source: paper 002, section 4.1; two of its three SSDs have 4 MB,
 //! one 8 MB, so what is assumed may be wrong by a factor.
 
-use crate::error::{StoreError, path_error};
+use crate::checksum::{Seal, read_sealed};
+use crate::error::StoreError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -61,27 +62,31 @@ struct Found {
 /// What was measured in `dir`; `None` where nothing was, or no size was equal.
 ///
 /// # Errors
-/// [`StoreError`] where the file is there and cannot be read.
+/// [`StoreError`] where the file is there and cannot be read, or is not as it was
+/// written.
 pub fn measured(dir: &Path) -> Result<Option<Bytes>, StoreError> {
+    const REMEDY: &str =
+        "what was searched for is left out; make it again with: uflip logical-block TARGET -o DIR --resume";
     let path = dir.join(FILE);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(path_error("cannot read", &path)(error)),
-    };
-    let found: Found = serde_json::from_slice(&bytes)
-        .map_err(|e| StoreError::Damaged { path: path.clone(), detail: e.to_string() })?;
+    let Some(sealed) = read_sealed(&path, REMEDY)? else { return Ok(None) };
+    let damaged = |detail| StoreError::Damaged { path: path.clone(), detail };
+    if sealed.seal == Seal::Changed {
+        return Err(damaged(format!("its checksum is another; {REMEDY}")));
+    }
+    let found: Found = serde_json::from_value(sealed.value).map_err(|e| damaged(format!("{e}; {REMEDY}")))?;
     Ok(found.logical_block_bytes.filter(|b| b.0 > 0))
 }
 
-/// What the profile in `dir` was made with; `None` where there is none that says it.
+/// What the profile in `dir` was made with; `None` where there is none that says
+/// it, or where it is not as it was written.
 fn of_profile(dir: &Path) -> Option<Bytes> {
     #[derive(Deserialize)]
     struct Part {
         cost_models: Found,
     }
-    let bytes = std::fs::read(dir.join("profile.json")).ok()?;
-    let part: Part = serde_json::from_slice(&bytes).ok()?;
+    let sealed = read_sealed(&dir.join("profile.json"), "").ok()??;
+    let whole = Some(sealed.value).filter(|_| sealed.seal == Seal::Intact)?;
+    let part: Part = serde_json::from_value(whole).ok()?;
     part.cost_models.logical_block_bytes.filter(|b| b.0 > 0)
 }
 

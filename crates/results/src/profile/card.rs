@@ -1,7 +1,8 @@
 //! A profile as a card for the terminal, 80 columns wide.
 
-use super::finding::Severity;
+use super::finding::{Finding, Severity};
 use super::hints::Verdict;
+use super::soundness::{DAMAGED, INCOMPLETE};
 use super::table3::{factor_text, table3_row};
 use super::{Per, Profile};
 use std::fmt::Write;
@@ -17,6 +18,8 @@ const INDENT: usize = 14;
 /// The card's text, at most [`WIDTH`] columns except for single long words.
 pub fn render(profile: &Profile) -> String {
     let mut out = String::new();
+    let first = |f: &&Finding| [DAMAGED, INCOMPLETE].contains(&f.code.as_str());
+    profile.soundness.iter().filter(first).for_each(|f| wrap(&mut out, "", &format!("! {}", f.statement)));
     wrap(&mut out, "", &profile.target);
     wrap(&mut out, "", &format!("{} (seed {})", profile.device_class.statement, profile.seed));
     out.push('\n');
@@ -34,7 +37,8 @@ pub fn render(profile: &Profile) -> String {
             wrap(&mut out, &format!("  {number} {mark}"), &hint.statement);
         }
     }
-    let told: Vec<_> = profile.soundness.iter().filter(|f| f.severity > Severity::Info).collect();
+    let told: Vec<_> =
+        profile.soundness.iter().filter(|f| f.severity > Severity::Info && !first(f)).collect();
     if !told.is_empty() {
         out.push_str("\nSoundness\n");
         for finding in told {

@@ -10,9 +10,10 @@ use super::Profile;
 use super::facts::{BaselineFacts, BetweenRuns, Facts, Repeat, SPREAD_LIMIT};
 use super::finding::{Finding, Severity, finding};
 use super::spaces;
+use crate::complete::completeness;
 use crate::contents::{RunRow, StoreContents};
+use crate::damage;
 use crate::job_report::job_of;
-use std::collections::BTreeSet;
 use uflip_device::Incidents;
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::detect::drift::drift;
@@ -29,6 +30,10 @@ const MATTERS: f64 = 0.01;
 /// Own overhead matters from this share of a baseline's mean on.
 const OVERHEAD: f64 = 0.05;
 
+/// Findings that come before everything else.
+pub(super) const DAMAGED: &str = "damaged";
+pub(super) const INCOMPLETE: &str = "incomplete";
+
 /// All findings, the gravest first.
 pub(super) fn findings(
     profile: &Profile,
@@ -36,7 +41,8 @@ pub(super) fn findings(
     contents: &StoreContents,
     calibration: Option<&Calibration>,
 ) -> Vec<Finding> {
-    let mut all = of_manifest(contents);
+    let mut all = of_store(contents);
+    all.extend(of_manifest(contents));
     all.extend(calibration.into_iter().flat_map(super::calibrated::findings));
     all.extend(of_plan(contents));
     let is_job = job_of(contents).is_some();
@@ -52,6 +58,21 @@ pub(super) fn findings(
     all.extend(curves_differ(facts));
     all.extend(overhead(profile, contents));
     all.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    all
+}
+
+/// Codes `damaged`, `incomplete` and `plan_edited`.
+fn of_store(contents: &StoreContents) -> Vec<Finding> {
+    let mut all: Vec<Finding> = Vec::new();
+    for (at, text) in damage::statements(contents).into_iter().enumerate() {
+        let runs = contents.damage.get(at).and_then(|damage| damage.run).into_iter().collect();
+        all.push(finding(DAMAGED, Severity::Serious, text, runs));
+    }
+    let found = completeness(contents);
+    all.extend(found.statement.map(|text| finding(INCOMPLETE, Severity::Serious, text, found.missing)));
+    if contents.plan_edited {
+        all.push(finding("plan_edited", Severity::Info, damage::PLAN_EDITED.into(), Vec::new()));
+    }
     all
 }
 
@@ -96,7 +117,7 @@ fn device_changed(contents: &StoreContents) -> Vec<Finding> {
     changes.map(of).collect()
 }
 
-/// Codes `state_not_enforced`, `space_reused` and `incomplete`.
+/// Codes `state_not_enforced` and `space_reused`.
 fn of_plan(contents: &StoreContents) -> Vec<Finding> {
     let Ok(plan) = serde_json::from_value::<Plan>(contents.plan.clone()) else { return Vec::new() };
     let mut all = Vec::new();
@@ -121,23 +142,7 @@ fn of_plan(contents: &StoreContents) -> Vec<Finding> {
         );
         all.push(finding("space_reused", Severity::Warning, text, reused));
     }
-    let optional = optional_runs(contents);
-    let kept = |id: &u32| contents.runs.iter().any(|r| r.spec.id == *id);
-    let missing: Vec<u32> =
-        plan.runs().map(|r| r.id).filter(|id| !kept(id) && !optional.contains(id)).collect();
-    if !missing.is_empty() {
-        let text = format!("{} of {} planned runs are missing.", missing.len(), plan.runs().count());
-        all.push(finding("incomplete", Severity::Warning, text, missing));
-    }
     all
-}
-
-/// Runs of a job that its stop rule may leave out (`until=`).
-fn optional_runs(contents: &StoreContents) -> BTreeSet<u32> {
-    let Some((_, planned)) = job_of(contents) else { return BTreeSet::new() };
-    let steps =
-        planned.segments.iter().filter(|s| s.optional).flat_map(|s| &planned.plan.steps[s.steps.clone()]);
-    steps.filter_map(|step| if let Step::Run(run) = step { Some(run.id) } else { None }).collect()
 }
 
 /// Code `time_lost`, one finding for all runs that are kept although something

@@ -69,7 +69,16 @@ impl Maker {
             manifest.target = json!({"summary": "hand-made"});
         }
         let runs = self.runs.iter().enumerate().map(|(id, made)| row(id as u32, made)).collect();
-        StoreContents { dir: "nowhere".into(), manifest, plan: self.plan.clone(), calibration: None, runs }
+        StoreContents {
+            dir: "nowhere".into(),
+            manifest,
+            plan: self.plan.clone(),
+            calibration: None,
+            runs,
+            damage: Vec::new(),
+            plan_edited: false,
+            sums: Vec::new(),
+        }
     }
 
     fn profile(&self) -> Profile {
@@ -111,7 +120,7 @@ fn row(id: u32, made: &Made) -> RunRow {
         spec: serde_json::from_value(spec).expect("a spec"),
         outcome: RunOutcome { end, started: Nanos(0), started_unix_ns: made.stalls.map(|_| 1), attempts: 1 },
         stats: RunStats { running: stats.clone(), all: stats, by_pattern: Vec::<RtStats>::new() },
-        records: RecordFile { file: String::new(), bytes: 0 },
+        records: RecordFile { file: String::new(), bytes: 0, checksum: None },
         stalls: made.stalls,
     }
 }

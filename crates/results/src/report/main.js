@@ -16,7 +16,8 @@ function head() {
   fill(document.getElementById("head"), {},
     [el("div", {}, el("div", { class: "kicker" }, "uflip report"), el("h1", {}, targetName())), button,
       el("p", { class: "made" }, [targetWords(), `measured ${view.created.replace("T", " ").replace("Z", " UTC")}`, `${count(view.runs)} runs`,
-        engineWords(), `seed ${view.seed}`].filter(Boolean).join(" · "))]);
+        engineWords(), `seed ${view.seed}`].filter(Boolean).join(" · ")),
+      ...(view.alerts || []).map(text => el("p", { class: "notice alert" }, text))]);
   fill(document.getElementById("foot"), {}, [`Made by ${view.tool}. This file is complete: it loads nothing and sends nothing.`]);
 }
 

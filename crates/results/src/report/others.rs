@@ -2,18 +2,20 @@
 //! the logical block (`logical-block.json`), what the automatic method found
 //! (`calibration.json`), and the cost models that the runs give.
 //!
-//! Method: the files are passed on as they are (`docs/format.md`,
+//! Method: the files are held against their checksums, and a job's against the
+//! runs that it was made from, then passed on as they are (`docs/format.md`,
 //! `docs/job-files.md`, `docs/models.md`); the page shows what it knows of them.
 //! Models are fitted here, by `model::fit`, where random reads or writes of at
 //! least [`LEAST_SIZES`] sizes were measured.
 
+use crate::checksum::{Seal, read_sealed};
 use crate::contents::StoreContents;
-use crate::error::{StoreError, path_error};
+use crate::error::StoreError;
+use crate::job_report;
 use crate::model::{self, BlockSource, Curve, Curves, LogicalBlock, Models};
 use crate::profile::Profile;
 use serde::Serialize;
 use serde_json::Value;
-use std::path::Path;
 use uflip_device::Bytes;
 
 /// Sizes of IOs from which on a model is shown.
@@ -43,8 +45,7 @@ struct Fitted {
 /// # Errors
 /// [`StoreError`] where a file is there that cannot be read or is no JSON.
 pub(crate) fn read(contents: &StoreContents) -> Result<Others, StoreError> {
-    let file = |name: &str| json(&contents.dir.join(name));
-    let logical_block = file("logical-block.json")?;
+    let logical_block = logical_block(contents)?;
     let block = logical_block.get("logical_block_bytes").and_then(Value::as_u64);
     let block = block.map(|b| LogicalBlock { bytes: Bytes(b), source: BlockSource::Measured });
     let mut curves = model::curves(&contents.runs);
@@ -53,24 +54,39 @@ pub(crate) fn read(contents: &StoreContents) -> Result<Others, StoreError> {
     let fitted = (enough(&curves.rr) || enough(&curves.rw))
         .then(|| Fitted { models: model::fit(&curves, block), curves });
     Ok(Others {
-        job: file("job.json")?,
+        job: job(contents)?,
         calibration: contents.calibration.clone().unwrap_or(Value::Null),
         logical_block,
         models: fitted,
     })
 }
 
-fn json(path: &Path) -> Result<Value, StoreError> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Value::Null),
-        Err(error) => return Err(path_error("cannot read", path)(error)),
+/// What a person does about a file that is no JSON.
+const REMEDY: &str = "remove it, or make it again with the command that wrote it";
+
+/// What `job.json` says where it is as it was written and of these very runs;
+/// made again of the runs where it is not.
+fn job(contents: &StoreContents) -> Result<Value, StoreError> {
+    let Some(sealed) = read_sealed(&contents.dir.join(job_report::FILE), REMEDY)? else {
+        return Ok(Value::Null);
     };
-    let wrong = |e| StoreError::Damaged {
-        path: path.into(),
-        detail: format!("{e}; remove it, or make it again with the command that wrote it"),
-    };
-    serde_json::from_slice(&bytes).map_err(wrong)
+    let of = sealed.value.get("derived_from").and_then(Value::as_str);
+    if sealed.seal == Seal::Intact && of == Some(&contents.derivation()) {
+        return Ok(sealed.value);
+    }
+    match job_report::of_store(contents)? {
+        Some(report) => serde_json::to_value(report).map_err(|e| StoreError::Output(e.into())),
+        // Runs of no job: there is nothing to make it again from.
+        None => Ok(if sealed.seal == Seal::None { sealed.value } else { Value::Null }),
+    }
+}
+
+/// What `logical-block.json` says; nothing where it is damaged, which the store
+/// says itself.
+fn logical_block(contents: &StoreContents) -> Result<Value, StoreError> {
+    let sealed = read_sealed(&contents.dir.join(model::block::FILE), REMEDY)?;
+    let whole = sealed.filter(|sealed| sealed.seal != Seal::Changed);
+    Ok(whole.map_or(Value::Null, |sealed| sealed.value))
 }
 
 /// A profile without what the view has already, and with the first runs of

@@ -7,6 +7,7 @@
 
 use super::blob::pack;
 use super::sha256::sha256;
+use crate::view::DERIVED_FROM;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -25,9 +26,9 @@ const SCRIPTS: [&str; 8] = [
     include_str!("main.js"),
 ];
 
-/// A page of `facts` (as [`inert`] makes them) and a blob for each trace by its
+/// A page made from what `derived_from` stands for, of `facts` (as [`inert`] makes them) and a blob for each trace by its
 /// run's number.
-pub(crate) fn assemble(facts: &str, blobs: &[(u32, &str)]) -> String {
+pub(crate) fn assemble(derived_from: &str, facts: &str, blobs: &[(u32, &str)]) -> String {
     let script = format!("\"use strict\";(() => {{\n{}}})();", SCRIPTS.concat());
     let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(sha256(text.as_bytes())));
     let policy = format!(
@@ -35,6 +36,7 @@ pub(crate) fn assemble(facts: &str, blobs: &[(u32, &str)]) -> String {
         hash(&script),
         hash(STYLE)
     );
+    let derived = format!("{DERIVED_FROM}{derived_from}\">");
     let mut data = String::with_capacity(blobs.iter().map(|b| b.1.len() + 80).sum());
     for (run, blob) in blobs {
         data.push_str(&format!("<script type=\"text/plain\" id=\"trace-{run}\">"));
@@ -46,6 +48,7 @@ pub(crate) fn assemble(facts: &str, blobs: &[(u32, &str)]) -> String {
     let mut page = String::with_capacity(TEMPLATE.len() + script.len() + facts.len() + data.len() + 4096);
     for piece in TEMPLATE.split("@@") {
         page.push_str(match piece {
+            "DERIVED" => &derived,
             "POLICY" => &policy,
             "STYLE" => STYLE,
             "FACTS" => facts,
@@ -75,8 +78,8 @@ mod tests {
         assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b)), "{text}");
         let back = super::super::blob::tests::unpack(&text);
         assert_eq!(serde_json::from_slice::<String>(&back).unwrap(), hostile);
-        let page = assemble(&text, &[]);
-        assert_eq!(page.matches("<script").count(), assemble("", &[]).matches("<script").count());
+        let page = assemble("", &text, &[]);
+        assert_eq!(page.matches("<script").count(), assemble("", "", &[]).matches("<script").count());
         assert!(page.contains(&text));
     }
 }

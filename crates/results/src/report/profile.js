@@ -81,6 +81,8 @@ function findings() {
   const own = at(facts.profile, "soundness") || [];
   const listed = own.map(f => ({ text: String(f.statement), severity: f.severity, runs: f.runs }));
   const known = new Set(listed.map(f => f.text));
+  const alerts = (view.alerts || []).filter(text => !known.has(text) && known.add(text));
+  listed.unshift(...alerts.map(text => ({ text, severity: "serious" })));
   const more = view.soundness.concat(facts.notes).filter(text => !known.has(text) && known.add(text));
   return listed.concat(more.map(text => ({ text, severity: "info" })));
 }

@@ -15,6 +15,10 @@ pub struct CompareArgs {
     /// several times
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<String>,
+    /// Let --fail-if judge results that are damaged or incomplete; without it
+    /// they fail
+    #[arg(long, requires = "fail_if")]
+    pub allow_incomplete: bool,
     /// Where to draw the comparison [default: compare.html]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

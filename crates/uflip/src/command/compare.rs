@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use uflip_results::compare::rule::{self, Rule};
-use uflip_results::compare::{Subject, compare as compare_subjects, render_page, render_text};
+use uflip_results::compare::{Subject, compare as compare_subjects, render_page, render_text, require_whole};
 use uflip_results::terminal::Style;
 use uflip_results::{Output, Store, StoreContents, output};
 
@@ -26,9 +26,12 @@ pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
         output::check(path).map_err(usage)?;
     }
     let subjects = subjects(&args.subjects, args.seed)?;
-    let made = compare_subjects(&subjects, &rules);
+    let mut made = compare_subjects(&subjects, &rules);
     for rule in &rules {
         rule::check(rule, &made).map_err(usage)?;
+    }
+    if !rules.is_empty() && !args.allow_incomplete {
+        require_whole(&mut made);
     }
     let page =
         args.html.or_else(|| (subjects.len() > 1 && !args.json).then(|| PathBuf::from("compare.html")));

@@ -2,6 +2,7 @@
 
 use crate::args::{ExportArgs, FormatArg, WhatArg};
 use crate::command::compare::subjects;
+use crate::command::warn;
 use crate::printable::Clean;
 use crate::usage;
 use std::io::Write;
@@ -22,6 +23,7 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
         output::check(path).map_err(usage)?;
     }
     let contents = Store::open(Path::new(dir))?;
+    warn(&contents);
     let format = match (args.format, &args.output) {
         (Some(FormatArg::Csv), _) | (None, None) => Format::Csv,
         (Some(FormatArg::Json), _) => Format::Json,
@@ -36,9 +38,7 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
             Ok(out.finish()?)
         }
         None if format == Format::Parquet => write(&contents, &args, format, &mut std::io::stdout()),
-        None => {
-            write(&contents, &args, format, &mut Clean::new(std::io::stdout(), format == Format::Json))
-        }
+        None => write(&contents, &args, format, &mut Clean::new(std::io::stdout(), format == Format::Json)),
     }
 }
 
@@ -59,7 +59,9 @@ fn write(
 /// Charts and tables for papers, into a folder; what was written to standard
 /// output, a line a file, what could not be made to standard error.
 fn figures(dirs: &[String], seed: u64, folder: &Path) -> anyhow::Result<()> {
-    let written = figures::write(&subjects(dirs, seed)?, folder)?;
+    let subjects = subjects(dirs, seed)?;
+    subjects.iter().for_each(|subject| warn(&subject.contents));
+    let written = figures::write(&subjects, folder)?;
     written.left_out.iter().for_each(|why| crate::say!("left out: {why}"));
     let files = written.files.iter().map(|path| format!("{}\n", path.display()));
     crate::command::print(&files.collect::<String>())

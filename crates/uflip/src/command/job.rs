@@ -115,7 +115,7 @@ pub fn is_job(dir: Option<&Path>) -> bool {
 }
 
 fn stored_options(dir: &Path) -> anyhow::Result<JobOptions> {
-    Ok(serde_json::from_value(Store::open(dir)?.manifest.options)?)
+    Ok(serde_json::from_value(StoreContents::read(dir)?.manifest.options)?)
 }
 
 /// Measures all of it; gives the results folder. Begins or goes on as `uflip

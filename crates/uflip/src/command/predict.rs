@@ -63,6 +63,7 @@ struct Row {
 /// What is wrong with the results, the trace or the simulated device.
 pub fn predict(args: PredictArgs) -> anyhow::Result<()> {
     let contents = Store::open(&args.dir)?;
+    crate::command::warn(&contents);
     let trace = read(&args.trace, args.device.as_deref())?;
     let block = model::block::find(&args.dir, args.logical_block)?;
     let models = model::fit_store(&contents, args.logical_block)?;

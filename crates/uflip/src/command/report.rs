@@ -1,6 +1,7 @@
 //! `uflip report`: the results of a folder as one HTML file.
 
 use crate::args::ReportArgs;
+use crate::command::warn;
 use crate::reference::known_devices;
 use crate::usage;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub fn report(args: ReportArgs) -> anyhow::Result<()> {
 /// Where it holds no results or the file cannot be written.
 pub fn write_report(dir: &Path, output: Option<PathBuf>) -> anyhow::Result<()> {
     let contents = Store::open(dir)?;
+    warn(&contents);
     let (path, made) = match output {
         Some(path) => {
             output::check(&path).map_err(usage)?;

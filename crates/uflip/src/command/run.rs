@@ -4,6 +4,7 @@
 
 mod auto;
 mod enforce;
+mod gaps;
 mod plan_file;
 
 pub use plan_file::stored as stored_plan;
@@ -34,7 +35,10 @@ use uflip_device::{Bytes, Device, EngineOptions, Nanos, Stop, measure_overhead, 
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::{AutoOptions, Extent, first_plan};
 use uflip_measure::run::Sink;
-use uflip_measure::{Budget, Control, Plan, PlanOptions, Preset, Progress, ResetRequest, execute, make_plan};
+use uflip_measure::{
+    Budget, Control, Finished, Plan, PlanOptions, Preset, Progress, ResetRequest, execute_steps, make_plan,
+    replay_steps,
+};
 use uflip_results::{Claim, Durability, Manifest, Store};
 
 /// The part of the manifest that `--resume` goes by.
@@ -369,7 +373,26 @@ fn measure_fixed(session: &mut Session, shown: Shown) -> anyhow::Result<bool> {
         Progress::Pausing { .. } => {}
     };
     let control = Control { stop: &STOP, budget: options.budget_ns.map(|total| Budget { total }), unix_now };
-    let finished = execute(plan, &mut *opened.device, store, &mut enforce, control, &mut progress);
+    let all = 0..plan.steps.len();
+    let mut spans = vec![(false, all.clone())];
+    if opened.device.is_virtual() {
+        spans = gaps::spans(plan, all, |id| kept.contains(&id));
+        while spans.pop_if(|(again, _)| *again).is_some() {}
+    }
+    let mut finished = Ok(Finished::default());
+    for (again, steps) in spans {
+        let (device, before) = (&mut *opened.device, finished.map_or(0, |end| end.cut_short));
+        let part = if again {
+            replay_steps(plan, steps, device, &mut enforce, &STOP)
+                .map(|stopped| Finished { stopped, ..Finished::default() })
+        } else {
+            execute_steps(plan, steps, device, store, &mut enforce, control, &mut progress)
+        };
+        finished = part.map(|end| Finished { cut_short: before + end.cut_short, ..end });
+        if !matches!(finished, Ok(Finished { stopped: false, .. })) {
+            break;
+        }
+    }
     display.close();
     let finished = finished?;
     store.sync()?;

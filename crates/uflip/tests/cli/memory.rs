@@ -44,7 +44,9 @@ fn keep(store: &mut Store, spec: &RunSpec, streams: u16, of: impl Fn(u64) -> (Mo
     (0..streams).for_each(|stream| feed(store.recorder(), stream, spec.io_count, &of));
     let ios = spec.io_count * u64::from(streams);
     let end = RunEnd { ios, elapsed: Nanos(ios * 100_000), ..RunEnd::default() };
-    store.commit(spec, &RunOutcome { end, started: Nanos::ZERO, started_unix_ns: None, attempts: 1 }).unwrap();
+    store
+        .commit(spec, &RunOutcome { end, started: Nanos::ZERO, started_unix_ns: None, attempts: 1 })
+        .unwrap();
 }
 
 /// A start-up phase, then one dear IO in ten, in stretches, with some noise.

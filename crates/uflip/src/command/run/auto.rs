@@ -8,6 +8,7 @@
 //! out as if there had been no interruption.
 
 use super::enforce::Enforcer;
+use super::gaps;
 use super::{Session, Shown, live_page, say, summary_of};
 use crate::describe;
 use crate::interference::{Watch, Watched};
@@ -22,6 +23,7 @@ use uflip_measure::auto::interference::Disturbed;
 use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, Stored};
 use uflip_measure::run::Sink;
 use uflip_measure::{Budget, Control, Progress, ResetRequest, Step, execute_steps, replay_steps};
+use uflip_results::checksum::{Seal, read_sealed};
 use uflip_results::store::record_name;
 use uflip_results::{Durability, read_records};
 
@@ -115,10 +117,9 @@ fn announce(session: &Session, options: &AutoOptions) {
 /// What a calibration file of before says of other work.
 fn disturbed_before(session: &Session) -> Vec<Disturbed> {
     // Not there before the first phase; only an addition to a report.
-    let text = std::fs::read_to_string(session.dir.join("calibration.json")).unwrap_or_default();
-    serde_json::from_str::<serde_json::Value>(&text)
-        .ok()
-        .and_then(|value| serde_json::from_value(value["interference"].clone()).ok())
+    let file = read_sealed(&session.dir.join("calibration.json"), "").ok().flatten();
+    file.filter(|file| file.seal != Seal::Changed)
+        .and_then(|file| serde_json::from_value(file.value["interference"].clone()).ok())
         .unwrap_or_default()
 }
 
@@ -239,9 +240,11 @@ impl Bench for OnDevice<'_> {
         let first = self.first_to_do(steps.clone());
         let mut stopped = false;
         if self.session.opened.device.is_virtual() && first > steps.start {
-            stopped = self.replay(steps.start..first)?;
-        }
-        if !stopped && first < steps.end {
+            let store = &self.session.store;
+            for (again, span) in gaps::spans(&self.session.plan, steps.clone(), |id| store.has(id)) {
+                stopped = stopped || if again { self.replay(span)? } else { self.execute(span, main)? };
+            }
+        } else if first < steps.end {
             stopped = self.execute(first..steps.end, main)?;
         }
         self.done = steps.end;

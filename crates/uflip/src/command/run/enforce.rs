@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use uflip_device::{Bytes, Device, DeviceError, Engine, EngineOptions, RunEnd, Snapshot, Stop};
 use uflip_measure::state::{Advance, Enforcement, enforce_from};
 use uflip_measure::{ResetRequest, State};
+use uflip_results::checksum::{Seal, read_sealed};
 use uflip_results::write_json;
 
 /// How often a word is said of a state's progress.
@@ -185,10 +186,11 @@ fn runs_kept(dir: &Path) -> usize {
 }
 
 /// What `file` says of this very request; None where it is of another one, or
-/// where a run was made since.
+/// where a run was made since, or where it is not as it was written.
 fn reached(file: &Path, request: ResetRequest, runs_kept: usize) -> Option<Reached> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let reached: Reached = serde_json::from_str(&text).ok()?;
+    let sealed = read_sealed(file, "").ok()??;
+    let whole = Some(sealed.value).filter(|_| sealed.seal == Seal::Intact)?;
+    let reached: Reached = serde_json::from_value(whole).ok()?;
     let same = (reached.state, reached.seed) == (request.state, request.seed);
     (same && reached.runs_before == runs_kept).then_some(reached)
 }
