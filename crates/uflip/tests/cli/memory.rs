@@ -52,7 +52,7 @@ fn keep(store: &mut Store, spec: &RunSpec, streams: u16, of: impl Fn(u64) -> (Mo
 /// A start-up phase, then one dear IO in ten, in stretches, with some noise.
 fn write(i: u64) -> (Mode, u64) {
     let noise = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50;
-    let dear = i >= START_UP && (i - START_UP) % PERIOD >= PERIOD / 10 * 9;
+    let dear = i >= START_UP && (i - START_UP) % PERIOD < PERIOD / 10;
     (
         Mode::Write,
         if dear {
@@ -109,10 +109,11 @@ fn no_command_takes_memory_in_proportion_to_a_runs_length() {
         assert!(peak < BOUND, "uflip {args:?} took {peak} KiB");
     }
     let profile: Value = serde_json::from_slice(&std::fs::read(dir.join("profile.json")).unwrap()).unwrap();
-    assert_eq!(profile["start_up_ios"]["RW"], START_UP, "{}", profile["start_up_ios"]);
+    let start_up = profile["start_up_ios"]["RW"].as_u64().unwrap();
+    assert!(start_up.abs_diff(START_UP) <= 5, "{start_up}");
     let period = profile["period_ios"]["RW"].as_f64().unwrap();
     assert!((period / PERIOD as f64 - 1.0).abs() < 0.005, "{period}");
     let mean = (START_UP..4_000_000).map(|i| write(i).1 as f64).sum::<f64>() / (4_000_000 - START_UP) as f64;
     let told = profile["baseline_ms"]["RW"].as_f64().unwrap() * 1e6;
-    assert!((told / mean - 1.0).abs() < 1e-9, "{told} {mean}");
+    assert!((told / mean - 1.0).abs() < 1e-3, "{told} {mean}");
 }
