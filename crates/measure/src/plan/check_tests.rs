@@ -41,7 +41,7 @@ fn each_thing_that_is_wrong_is_told_with_its_step() {
     let largest = IoRecord::MAX_SIZE;
     for (field, value, word) in [
         ("io_count", json!(0), "step 2 (run 0): io_count is 0; type a number from 1"),
-        ("io_ignore", json!(256), "leaves nothing after io_ignore 256"),
+        ("io_ignore", json!(2048), "leaves nothing after io_ignore 2048"),
         ("io_count", json!(u64::MAX), "more than can be counted; type an io_count of at most"),
         ("id", json!(1), "step 4 (run 1): step 2 has the same run number"),
         ("id", json!(200_000), "number runs from 0 to 199999"),
