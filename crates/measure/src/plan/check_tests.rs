@@ -36,14 +36,14 @@ fn what_the_planner_makes_is_accepted() {
 
 #[test]
 fn each_thing_that_is_wrong_is_told_with_its_step() {
-    // Steps 0 is the reset, 1 the first run, 2 a pause.
-    let at = |field: &'static str, value: Value| move |plan: &mut Value| plan["steps"][1][field] = value;
+    // A reset, a pause, the first run, a pause, the second one.
+    let at = |field: &'static str, value: Value| move |plan: &mut Value| plan["steps"][2][field] = value;
     let largest = IoRecord::MAX_SIZE;
     for (field, value, word) in [
-        ("io_count", json!(0), "step 2 (run 0): io_count is 0; type a number from 1"),
-        ("io_ignore", json!(256), "leaves nothing after io_ignore 256"),
+        ("io_count", json!(0), "step 3 (run 0): io_count is 0; type a number from 1"),
+        ("io_ignore", json!(2048), "leaves nothing after io_ignore 2048"),
         ("io_count", json!(u64::MAX), "more than can be counted; type an io_count of at most"),
-        ("id", json!(1), "step 4 (run 1): step 2 has the same run number"),
+        ("id", json!(1), "step 5 (run 1): step 3 has the same run number"),
         ("id", json!(200_000), "number runs from 0 to 199999"),
         ("pattern", json!("SW(io_size=32K, target_offset=1G, target_size=1M)"), "past the target's end"),
         ("pattern", json!("SW(io_size=32K)"), "target_size is open"),
@@ -73,9 +73,9 @@ fn each_thing_that_is_wrong_is_told_with_its_step() {
         assert!(said.contains(word), "{field}: {said}");
     }
     assert!(fault(|plan| plan["steps"][0]["state"] = json!("sequential:513B")).contains("whole sectors"));
-    assert!(fault(|plan| plan["steps"][2]["nanos"] = json!(u64::MAX)).contains("longer than 52 days"));
+    assert!(fault(|plan| plan["steps"][1]["nanos"] = json!(u64::MAX)).contains("longer than 52 days"));
     let missing = fault(|plan| {
-        plan["steps"][1].as_object_mut().unwrap().remove("seed");
+        plan["steps"][2].as_object_mut().unwrap().remove("seed");
     });
     assert!(missing.contains("seed"), "{missing}");
 }
