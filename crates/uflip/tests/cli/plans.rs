@@ -4,6 +4,9 @@ use crate::support::{expect, finished_runs};
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// The scratch file with its header.
+const WHOLE: u64 = (16 << 20) + 4096;
+
 fn read(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
@@ -55,7 +58,7 @@ fn a_stored_plan_is_checked_again_before_it_is_gone_on_with() {
     let dir = folder.path();
     let plan = half_done(dir);
     let size = || dir.join("scratch").metadata().unwrap().len();
-    assert_eq!(size(), 16 << 20);
+    assert_eq!(size(), WHOLE);
     let resume = ["run", "-o", "out", "--resume"];
     for (word, change) in CHANGES {
         let mut edited = plan.clone();
@@ -65,7 +68,7 @@ fn a_stored_plan_is_checked_again_before_it_is_gone_on_with() {
         // Another geometry is known as soon as the target is looked at.
         let other = word.starts_with("it is for") && err.contains("when the benchmark began");
         assert!(err.contains(word) && err.contains("out/plan.json") || other, "{word}: {err}");
-        assert_eq!((size(), finished_runs(&dir.join("out")).len()), (16 << 20, 3), "{word}");
+        assert_eq!((size(), finished_runs(&dir.join("out")).len()), (WHOLE, 3), "{word}");
     }
     // A run that is kept was another one.
     let mut edited = plan.clone();
@@ -75,7 +78,7 @@ fn a_stored_plan_is_checked_again_before_it_is_gone_on_with() {
     assert!(err.contains("step 1 (run 0): it was measured with io_count"), "{err}");
     std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
     expect(dir, 0, &resume);
-    assert_eq!(size(), 16 << 20);
+    assert_eq!(size(), WHOLE);
 }
 
 #[test]
