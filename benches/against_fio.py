@@ -91,19 +91,21 @@ def null_case(o):
         ("fio, latency logs", "peak_mib", 0.25), ("fio, latency logs", "bytes", 0.25)])
 
 
-def path_case(o, title, path, size, ios, extra=()):
+def path_case(o, title, fio_path, path, size, ios, extra=()):
     for mode, base in [("randread", "RR"), ("randwrite", "RW")]:
         compare(f"{title}, 4 KiB {mode}, QD1, {ios} IOs", o.rounds, [
-            ("fio psync, latency logs", lambda: fio(path, mode, ios, size, "psync", True)),
+            ("fio psync, latency logs", lambda: fio(fio_path, mode, ios, size, "psync", True)),
             ("uflip sync, every IO kept", lambda: uflip(o.uflip, path, base, ios, size, extra)),
         ], ["mean_us", "cpu_us", "bytes"], [("fio psync, latency logs", "mean_us", 1.0)])
 
 
 def scratch(o, folder, size):
-    """A scratch file made by uflip itself."""
+    """A scratch file made by uflip itself, and its like for fio: what fio wrote to is no scratch file any more."""
     path = os.path.join(folder, "against-fio.uflip-scratch")
     run([o.uflip, "pattern", path, "--base", "RR", "--io-count", "1", "--scratch-size", f"{size}"], folder)
-    return path
+    fio_path = os.path.join(folder, "against-fio.data")
+    shutil.copyfile(path, fio_path)
+    return fio_path, path
 
 
 def loop_case(o, size):
@@ -117,7 +119,9 @@ def loop_case(o, size):
         print(f"\nskipped: loop device over memory ({e})")
         return
     try:
-        path_case(o, "loop device over memory", device, size, o.path_ios, ["--erase-device", device])
+        # What fio wrote is unknown to uflip.
+        path_case(o, "loop device over memory", device, device, size, o.path_ios,
+                  ["--erase-device", device + "+unknown-contents"])
     finally:
         subprocess.run(["losetup", "-d", device], check=False)
 
@@ -145,13 +149,13 @@ def main():
         null_case(o)
     if "memory" in o.cases and os.path.isdir("/dev/shm"):
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-            path_case(o, "file in memory", scratch(o, folder, size), size, o.path_ios)
+            path_case(o, "file in memory", *scratch(o, folder, size), size, o.path_ios)
     if "loop" in o.cases:
         loop_case(o, size)
     if "scratch" not in o.cases:
         return
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        path_case(o, "scratch file on this disk", scratch(o, os.path.abspath(folder), size), size,
+        path_case(o, "scratch file on this disk", *scratch(o, os.path.abspath(folder), size), size,
                   max(o.path_ios // 10, 100))
 
 

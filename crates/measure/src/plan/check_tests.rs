@@ -50,7 +50,7 @@ fn each_thing_that_is_wrong_is_told_with_its_step() {
         ("pattern", json!("SW(io_size=1000B, target_size=1M)"), "no multiple of the target's sector"),
         ("pattern", json!("RR(io_size=1G, target_size=64M)"), "io_size"),
         ("pattern", json!("5000 x SR(io_size=512, target_size=64M)"), "type a number from 1 to 4096"),
-        ("pattern", json!("SR(target_size=1M, pause=9000000s)"), "the pattern's pause of"),
+        ("pattern", json!("SR(target_size=1M, pause=9000000s)"), "expected a pause of at most"),
         ("pattern", json!("SR("), "expected"),
         ("time_limit", json!(u64::MAX), "longer than 52 days"),
         ("time_limit", json!(0), "time_limit is 0"),

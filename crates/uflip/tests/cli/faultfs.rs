@@ -70,6 +70,15 @@ pub struct Planned {
     pub fault: Fault,
 }
 
+/// A fault that came.
+#[derive(Clone, Debug)]
+pub struct Happened {
+    pub fault: Fault,
+    pub side: Side,
+    /// The file's name without its folder.
+    pub file: String,
+}
+
 /// What the served threads share with the test.
 pub struct State {
     pub disk: Disk,
@@ -79,8 +88,8 @@ pub struct State {
     /// No request has an effect any more.
     dead: bool,
     power_cut: bool,
-    /// What went wrong, and the file it went wrong with.
-    pub happened: Vec<(Fault, String)>,
+    /// What went wrong, and with what.
+    pub happened: Vec<Happened>,
 }
 
 /// Which way a request moves data.
@@ -127,7 +136,7 @@ impl State {
         if !matches!(fault, Fault::Error { .. }) {
             self.planned.remove(due);
         }
-        self.happened.push((fault, what.to_string()));
+        self.happened.push(Happened { fault, side, file: what.to_string() });
         match fault {
             Fault::Kill | Fault::PowerCut => {
                 self.dead = true;
