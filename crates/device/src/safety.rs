@@ -506,8 +506,9 @@ fn not_pseudo(typed: &Path, resolved: &Path, paths: &SysPaths) -> Result<(), Saf
     let mounts = paths.mounts().map_err(path_error("cannot learn what is mounted, for", typed))?;
     match identity::mount_of(resolved, &mounts) {
         Some(mount) if PSEUDO.contains(&mount.fs_type.as_str()) => {
+            let missing = if resolved.exists() { "" } else { "nothing is there, and " };
             let why = format!(
-                "{} is a {} file system, where files are not on a disk; `uflip devices` lists the devices",
+                "{missing}{} is a {} file system, where files are not on a disk; `uflip devices` lists the devices",
                 mount.point.display(),
                 mount.fs_type
             );

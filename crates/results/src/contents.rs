@@ -162,7 +162,7 @@ impl StoreContents {
         }
         let plan_path = dir.join("plan.json");
         let plan = read_sealed(&plan_path, RESTORE)?;
-        let mut plan = plan.ok_or_else(|| path_error("cannot read", &plan_path)(missing()))?;
+        let mut plan = plan.ok_or_else(|| gone(&plan_path))?;
         let edited = plan.value.as_object_mut().and_then(|fields| fields.remove(EDITED)).is_some();
         let plan_edited = edited || plan.seal == Seal::Changed;
         let (calibration, calibration_sum) = calibration(dir, &mut damage)?;
@@ -170,7 +170,10 @@ impl StoreContents {
             damage.push(of_file(crate::model::block::FILE, &what));
         }
         let runs_path = dir.join(crate::rows::FILE);
-        let bytes = std::fs::read(&runs_path).map_err(path_error("cannot read", &runs_path))?;
+        let bytes = std::fs::read(&runs_path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => gone(&runs_path),
+            _ => path_error("cannot read", &runs_path)(error),
+        })?;
         let parsed = parse_rows(&bytes);
         damage.extend(parsed.damage);
         let mut runs: Vec<RunRow> = parsed.lines.into_iter().map(|line| line.row).collect();
@@ -211,12 +214,13 @@ impl StoreContents {
 pub(crate) const MANIFEST_CHANGED: &str = "its checksum is another: it is not what was measured under. Restore it \
     from a copy; where you changed it on purpose, remove its last field, check";
 
-fn of_file(file: &str, what: &str) -> Damage {
-    Damage { file: file.into(), run: None, what: what.into(), row: false }
+/// A file without which a folder says nothing.
+fn gone(path: &Path) -> StoreError {
+    StoreError::Damaged { path: path.to_path_buf(), detail: format!("it is missing; {RESTORE}") }
 }
 
-fn missing() -> std::io::Error {
-    std::io::ErrorKind::NotFound.into()
+fn of_file(file: &str, what: &str) -> Damage {
+    Damage { file: file.into(), run: None, what: what.into(), row: false }
 }
 
 /// What the automatic method found, where it is there and whole, and the

@@ -89,6 +89,7 @@ mod names {
     pub(super) const CALIBRATION: &str = "calibration.json";
     pub(super) const RUNS: &str = "runs.ndjson";
     pub(super) const IOS: &str = "ios";
+    pub(super) const ASIDE: &str = "set-aside";
 }
 
 /// The record file of run `id`, relative to the store: `ios/run-000123.parquet`.
@@ -132,7 +133,7 @@ impl Store {
     pub fn create_in(claim: Claim, manifest: &Manifest, plan: &Value) -> Result<Store, StoreError> {
         let dir = &claim.dir().to_path_buf();
         // Of a making that was cut off; the folder is ours and was found free.
-        remove_leftovers(dir, &HashSet::new(), &mut Vec::new())?;
+        remove_leftovers(dir, &HashSet::new(), false, &mut Vec::new())?;
         write_whole(&dir.join(names::RUNS), b"")?;
         write_whole(&dir.join(names::PLAN), &pretty(plan))?;
         // Last: a folder without a manifest is not yet a store.
@@ -201,7 +202,8 @@ impl Store {
         let mut notes: Vec<String> =
             contents.damage.iter().filter(|d| d.run.is_none() && !d.row).map(ToString::to_string).collect();
         let kept = repair_runs(dir, &contents, &mut notes)?;
-        remove_leftovers(dir, &kept, &mut notes)?;
+        let rows_damaged = contents.damage.iter().any(|damage| damage.row);
+        remove_leftovers(dir, &kept, rows_damaged, &mut notes)?;
         let mut store = Store::over(dir, claim.into_lock()?, kept, notes)?;
         if contents.plan_edited {
             store
@@ -574,24 +576,66 @@ fn is_record(name: &str) -> bool {
     name.starts_with("run-") && name.ends_with(".parquet")
 }
 
-/// Removes temporary files and record files that no line speaks of.
-fn remove_leftovers(dir: &Path, kept: &HashSet<u32>, notes: &mut Vec<String>) -> Result<(), StoreError> {
+/// Removes temporary files, and the record file of a run whose line was not
+/// written any more. Where more record files than that one are without a line,
+/// or lines were damaged, `runs.ndjson` may be what lost something: then they
+/// are set aside, not removed.
+fn remove_leftovers(
+    dir: &Path,
+    kept: &HashSet<u32>,
+    rows_damaged: bool,
+    notes: &mut Vec<String>,
+) -> Result<(), StoreError> {
     let ios = records_folder(dir)?;
     let known: HashSet<String> = kept.iter().map(|id| format!("run-{id:06}.parquet")).collect();
+    let mut orphans = Vec::new();
     for folder in [dir, &ios] {
         for entry in std::fs::read_dir(folder).map_err(path_error("cannot read the folder", folder))? {
             let entry = entry.map_err(path_error("cannot read the folder", folder))?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            let orphan = folder == ios && is_record(name) && !known.contains(name);
-            if is_leftover(name, folder == ios) || orphan {
+            if is_leftover(name, folder == ios) {
                 let path = entry.path();
                 std::fs::remove_file(&path).map_err(path_error("cannot remove", &path))?;
                 notes
                     .push(format!("{} was left by a run that did not finish and is removed", path.display()));
+            } else if folder == ios && is_record(name) && !known.contains(name) {
+                orphans.push(entry.path());
             }
         }
     }
+    match &orphans[..] {
+        [] => Ok(()),
+        [one] if !rows_damaged => {
+            notes.push(format!("{} was left by a run that did not finish and is removed", one.display()));
+            std::fs::remove_file(one).map_err(path_error("cannot remove", one))
+        }
+        several => set_aside(dir, several, notes),
+    }
+}
+
+/// Moves record files into a folder of their own.
+fn set_aside(dir: &Path, files: &[PathBuf], notes: &mut Vec<String>) -> Result<(), StoreError> {
+    let aside = dir.join(names::ASIDE);
+    match std::fs::create_dir(&aside) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let meta = aside.symlink_metadata().map_err(path_error("cannot look at", &aside))?;
+            if !meta.is_dir() {
+                return refused(format!("{} is no folder; move it away, then resume", aside.display()));
+            }
+        }
+        made => made.map_err(path_error("cannot create the folder", &aside))?,
+    }
+    for file in files {
+        let to = aside.join(file.file_name().unwrap_or_default());
+        std::fs::rename(file, &to).map_err(path_error("cannot set aside", file))?;
+    }
+    notes.push(format!(
+        "{} record files that runs.ndjson does not tell of are moved to {}; their runs are measured again. If \
+         runs.ndjson lost lines, put it and these files back from a copy instead",
+        files.len(),
+        aside.display()
+    ));
     Ok(())
 }
 

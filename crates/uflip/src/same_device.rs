@@ -15,7 +15,7 @@ use std::path::Path;
 use uflip_device::identity::fingerprint::{self, Fingerprint, Left};
 use uflip_device::identity::{DeviceFacts, Difference, Identity, Kind, SysPaths, identity, list_devices};
 use uflip_device::stamp::Key;
-use uflip_device::{Data, unix_now};
+use uflip_device::{Bytes, Data, unix_now};
 use uflip_measure::{Mode, Plan, State, Step};
 use uflip_results::{Manifest, Store, StoreContents, read_row_groups};
 
@@ -110,6 +110,10 @@ pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
             return Err(refusal(asked, &name, &[], Some(format!("it cannot be looked at: {error}"))));
         }
     };
+    if now.kind == Some(Kind::Block) && now.size_bytes == Some(Bytes(0)) {
+        let empty = "nothing is attached to it, or no medium is in it".to_string();
+        return Err(refusal(asked, &name, &[], Some(empty)));
+    }
     let mut differences = then.differences(&now);
     if differences.is_empty() {
         differences = contents_differ(asked, &then, &now);
@@ -256,7 +260,9 @@ fn refusal(asked: &Asked<'_>, name: &str, differences: &[Difference], gone: Opti
         text = format!("{dir} was measured on {name}, and {told}; nothing was written.");
     }
     let then = stored_identity(asked.contents);
-    if let Some((path, confirm)) = elsewhere(&then).filter(|(path, _)| path != name) {
+    let found = elsewhere(&then).filter(|(path, _)| path != name);
+    let is_elsewhere = found.is_some();
+    if let Some((path, confirm)) = found {
         let confirm = confirm.map(|confirm| format!(" {confirm}")).unwrap_or_default();
         text += &format!(
             "\nThe device measured is now {path}; to go on with it type\n  {}{confirm}",
@@ -268,6 +274,9 @@ fn refusal(asked: &Asked<'_>, name: &str, differences: &[Difference], gone: Opti
             "\nuflip removes a scratch file that it made unasked once all is measured; what was measured: uflip show {}",
             printable::word(&dir.to_string())
         );
+    }
+    if is_elsewhere {
+        return anyhow::anyhow!(text);
     }
     if differences.iter().any(|d| d.what == "size") {
         text += "\nOn a device of another size start a new benchmark with another -o";

@@ -39,6 +39,7 @@ use uflip_measure::{
     Budget, Control, Finished, Plan, PlanOptions, Preset, Progress, ResetRequest, execute_steps, make_plan,
     replay_steps,
 };
+use uflip_results::complete::completeness;
 use uflip_results::{Claim, Durability, Manifest, Store};
 
 /// The part of the manifest that `--resume` goes by.
@@ -89,14 +90,35 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     if args.suite.is_some() || (args.resume && job::is_job(args.output.as_deref())) {
         return job::suite(args);
     }
-    let (dir, options) = measure_as_typed(&args, Extent::Whole)?;
+    let (dir, options) = match complete_before(&args)? {
+        Some(done) => done,
+        None => measure_as_typed(&args, Extent::Whole)?,
+    };
     profile::make(&dir)?;
     report::write_report(&dir, None)?;
     // Last: without it there is nothing to go on with.
-    if options.remove_scratch {
+    if options.remove_scratch && Path::new(&options.target).exists() {
         target::remove_scratch(Path::new(&options.target));
     }
     show::print_results(&dir, args.json, false)
+}
+
+/// The benchmark that a resume would go on with, where nothing of it is left to
+/// measure: then the target is not needed any more, nor asked for.
+fn complete_before(args: &RunArgs) -> anyhow::Result<Option<(PathBuf, RunOptions)>> {
+    let Some(dir) = args.output.as_deref().filter(|_| args.resume) else { return Ok(None) };
+    let contents = Store::open(dir)?;
+    let Ok(options) = serde_json::from_value::<RunOptions>(contents.manifest.options.clone()) else {
+        return Ok(None);
+    };
+    if !contents.damage.is_empty() || completeness(&contents).statement.is_some() {
+        return Ok(None);
+    }
+    args.typed.refuse_without_effect(&contents, &HEEDED)?;
+    stored_plan(&contents)?;
+    crate::say!("{}: all runs are kept, nothing is left to measure", word(&dir.to_string_lossy()));
+    let remove_scratch = options.remove_scratch && !args.keep_scratch;
+    Ok(Some((dir.to_path_buf(), RunOptions { remove_scratch, ..options })))
 }
 
 /// Runs `uflip calibrate`: the automatic method up to its plan. The scratch file
