@@ -41,7 +41,7 @@ impl Device for NullDevice {
             let buffer = IoBuffer::new(1 << 20, Data::Zeros, Key::DEVICE, 0, self.workers.len() as u64);
             self.workers.push(Worker { target: NoTarget, buffer });
         }
-        Shared::new(recorder, limits).run_all(streams, &mut self.workers, stream_loop)
+        Shared::new(recorder, limits).run_all(streams, &mut self.workers, false, stream_loop)
     }
 
     fn idle(&mut self, pause: Nanos, stop: &Stop) {

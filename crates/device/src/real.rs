@@ -33,6 +33,8 @@ pub struct RealDevice {
     /// How a file lies on its disk; `None` for block devices and where the
     /// file system does not tell.
     watch: Option<Watch>,
+    /// How the file lies was looked at, and nothing was done since.
+    looked: bool,
 }
 
 /// Every stream starts with a buffer of this size; larger IOs grow it.
@@ -61,6 +63,7 @@ impl RealDevice {
             workers: Vec::new(),
             rings: Vec::new(),
             watch: None,
+            looked: false,
         };
         device.grow_workers(1)?;
         let first = &device.workers[0].target;
@@ -69,9 +72,12 @@ impl RealDevice {
     }
 
     /// True where it is a file that has holes now and had none when it was
-    /// opened: what follows would be answered without the disk.
+    /// opened: what follows would be answered without the disk. Asked just before
+    /// a run: where there are none the run does not look again.
     pub fn has_new_holes(&mut self) -> bool {
-        self.watch.as_mut().is_some_and(Watch::before)
+        let has = self.watch.as_mut().is_some_and(Watch::before);
+        self.looked = !has;
+        has
     }
 
     /// True where the run that ended trimmed; forgets it.
@@ -135,17 +141,19 @@ impl Device for RealDevice {
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
         let shared = Shared::new(recorder, limits);
-        self.watch.as_mut().map(Watch::before);
+        if !std::mem::take(&mut self.looked) {
+            self.watch.as_mut().map(Watch::before);
+        }
         // Of a run that failed.
         self.trimmed();
         let mut end = match self.options.engine {
             Engine::Sync => {
                 self.grow_workers(streams.len())?;
-                shared.run_all(streams, &mut self.workers, stream_loop)
+                shared.run_all(streams, &mut self.workers, false, stream_loop)
             }
             Engine::IoUring { queue_depth, poll } => {
                 self.grow_rings(streams.len(), queue_depth, poll)?;
-                shared.run_all(streams, &mut self.rings, ring_loop)
+                shared.run_all(streams, &mut self.rings, true, ring_loop)
             }
         }?;
         end.incidents.layout_changed = self.layout_changed();

@@ -162,7 +162,7 @@ pub fn prepare(
     progress: &mut dyn FnMut(Bytes, Bytes),
     stop: &Stop,
 ) -> Result<Scratch, ScratchError> {
-    if let Some(found) = reuse(path, size)? {
+    if let Some(found) = reuse(path, size, stop)? {
         return Ok(found);
     }
     if path.symlink_metadata().is_ok_and(|meta| meta.size() > 0) {
@@ -183,8 +183,9 @@ pub fn is_unfinished(path: &Path) -> bool {
 /// file, or one of ours that does not fit.
 ///
 /// # Errors
-/// [`ScratchError::Exists`] for a file that is not ours.
-pub fn reuse(path: &Path, size: Bytes) -> Result<Option<Scratch>, ScratchError> {
+/// [`ScratchError::Exists`] for a file that is not ours;
+/// [`ScratchError::StoppedFilling`] at the first request to stop.
+pub fn reuse(path: &Path, size: Bytes, stop: &Stop) -> Result<Option<Scratch>, ScratchError> {
     let meta = match path.symlink_metadata() {
         Ok(meta) => meta,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -201,7 +202,7 @@ pub fn reuse(path: &Path, size: Bytes) -> Result<Option<Scratch>, ScratchError> 
     if !found.complete || found.size != size.0 {
         return Ok(None);
     }
-    let refilled = fill_holes(path, &Stop::new())?;
+    let refilled = fill_holes(path, stop)?;
     let fragmentation = layout(&file, path, Bytes(meta.size()))?;
     Ok(Some(Scratch { path: path.to_path_buf(), size, refilled, shortened_from: None, fragmentation }))
 }

@@ -56,15 +56,17 @@ impl<'a> Shared<'a> {
 
     /// Runs one stream per thread with `body(index, stream, start)`, all of
     /// them started at the same moment, and says what befell the run; a single
-    /// stream runs in the caller's thread.
+    /// stream runs in the caller's thread. `in_flight` where `body` hands records
+    /// over while it has IOs under way.
     pub(crate) fn run_all<W: Send>(
         &self,
         streams: Vec<Stream>,
         workers: &mut [W],
+        in_flight: bool,
         body: impl Fn(&Shared, u16, &mut W, Stream, &Start) -> Result<StreamEnd, DeviceError> + Sync,
     ) -> Result<RunEnd, DeviceError> {
         assert!(streams.len() <= workers.len() && streams.len() <= IoRecord::MAX_STREAMS);
-        let watch = Watch::begin(self.recorder, streams.len());
+        let watch = Watch::begin(self.recorder, streams.len(), in_flight);
         let watched = Shared::new(&watch, self.limits);
         let ends = watched.run_watched(&watch, streams, workers, body)?;
         Ok(RunEnd { incidents: watch.end(), ..whole(&ends) })

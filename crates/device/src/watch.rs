@@ -3,13 +3,17 @@
 //!
 //! How: a stopped process cannot know that it is stopped, but it is told to go
 //! on: a handler of SIGCONT counts and keeps the time. Where that happened during
-//! a run, the records that the loops hand over are looked through, outside of
-//! any timed IO: the stretch between two moments of a stream (a submission or a
+//! a run, the records that the loops hand over next are looked through once: those
+//! that were being gathered, those after them, and each stream's last. The stretch
+//! between two moments of a stream (a submission or a
 //! completion) in or right after which SIGCONT came is the longest that this stop
 //! can have been, and the shortest such stretch of all streams bounds it best. Where it is
-//! no longer than the run's other stretches, nothing stood still that shows: a
-//! hang-up, too, sends SIGCONT to processes that run. Nothing of this costs the
-//! timed loops more than one comparison for each chunk of records.
+//! no longer than the other stretches that were looked at, nothing stood still that
+//! shows: a hang-up, too, sends SIGCONT to processes that run. Nothing of this costs the
+//! timed loops more than one comparison for each chunk of records. Looking, at
+//! most twice for each SIGCONT, is one pass over the chunk between two IOs,
+//! without memory taken or a lock; where IOs are in flight meanwhile their
+//! completions wait for it, so that such a run counts as stopped for as long.
 //!
 //! Source: `signal(7)`, `clock_gettime(2)`, `proc_stat(5)`, `proc_pid_status(5)`.
 //! Limits: the freezer of control groups (`docker pause`) stops without SIGCONT,
@@ -22,7 +26,7 @@ use crate::incident::{Incidents, Readings, befell};
 use crate::io::IoRecord;
 use crate::units::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Once, OnceLock};
 
 /// Times of SIGCONT that are kept.
 const KEPT: usize = 16;
@@ -97,44 +101,72 @@ fn is_traced() -> bool {
     tracer.is_some_and(|pid| pid.trim() != "0")
 }
 
-/// What one stream's records tell of the stops.
-#[derive(Clone, Debug, Default)]
-struct Stretches {
-    /// For each SIGCONT, the stretch in which it came.
-    around: [Option<Nanos>; KEPT],
-    /// The longest stretch in which none came.
-    other: Nanos,
+/// One stream under watch. Written by its thread alone.
+#[derive(Debug, Default)]
+struct Watched {
+    /// The last moment that its chunks so far tell of, in ns.
+    last: AtomicU64,
+    /// Twice the SIGCONTs that were looked for; one less where the next chunk is
+    /// to be looked through, too: SIGCONT came while the one before was handed over.
+    seen: AtomicU64,
+    /// For each SIGCONT, the stretch in which it came, in ns; 0 where there is none.
+    around: [AtomicU64; KEPT],
+    /// The longest stretch in which none came, in ns.
+    other: AtomicU64,
+    /// The longest time in ns that looking took from IOs in flight.
+    looking: AtomicU64,
 }
 
-impl Stretches {
-    /// Takes `records` of one stream, before which its last moment was `from`.
-    fn take(&mut self, from: Nanos, records: &[IoRecord], conts: &[Option<Nanos>; KEPT]) {
-        let done = |r: &IoRecord| Nanos(r.submit().0 + r.response().0);
-        let mut moments: Vec<Nanos> = vec![from];
-        moments.extend(records.iter().flat_map(|r| [r.submit(), done(r)]));
-        moments.sort_unstable();
-        for pair in moments.windows(2) {
-            let stretch = pair[1].saturating_sub(pair[0]);
+impl Watched {
+    /// Takes `records` of the stream in the order of their completion; before
+    /// them its last moment was `from`.
+    fn take(&self, from: Nanos, records: &[IoRecord], conts: &[Option<Nanos>; KEPT]) {
+        let mut other = self.other.load(Ordering::Relaxed);
+        let mut stretch = |begin: u64, end: u64| {
+            let length = end.saturating_sub(begin);
             let mut any = false;
             for (place, at) in conts.iter().enumerate() {
                 // Another thread may have been told, and later than this one went on.
-                let late = |at: Nanos| at.saturating_sub(pair[1]) <= stretch.min(LATE);
-                if at.is_some_and(|at| pair[0] < at && late(at)) {
-                    self.around[place] = self.around[place].max(Some(stretch));
+                let late = |at: u64| at.saturating_sub(end) <= length.min(LATE.0);
+                if at.is_some_and(|at| begin < at.0 && late(at.0)) {
+                    self.around[place].fetch_max(length, Ordering::Relaxed);
                     any = true;
                 }
             }
             if !any {
-                self.other = self.other.max(stretch);
+                other = other.max(length);
             }
+        };
+        let mut last = from.0;
+        for record in records {
+            let (submit, done) = (record.submit().0, record.submit().0 + record.response().0);
+            // An IO in flight was submitted before the one before it was done.
+            if submit > last {
+                stretch(last, submit);
+            }
+            stretch(last.max(submit), done);
+            last = done;
         }
+        self.other.store(other, Ordering::Relaxed);
+    }
+
+    /// The stretch around a SIGCONT, and the longest other one.
+    fn around(&self, place: usize) -> Option<(Nanos, Nanos)> {
+        let around = self.around[place].load(Ordering::Relaxed);
+        (around > 0).then(|| (Nanos(around), Nanos(self.other.load(Ordering::Relaxed))))
+    }
+
+    /// The longest stretch, with or without a SIGCONT.
+    fn longest(&self) -> Option<Nanos> {
+        let all = self.around.iter().chain([&self.other]);
+        all.map(|ns| Nanos(ns.load(Ordering::Relaxed))).max()
     }
 }
 
 /// The longest of the stops that the streams' stretches tell of, if any does.
-fn longest_stop(streams: &[Stretches]) -> Option<Nanos> {
+fn longest_stop(streams: &[Watched]) -> Option<Nanos> {
     let stop = |place: usize| {
-        let seen = streams.iter().filter_map(|s| s.around[place].map(|around| (around, s.other)));
+        let seen = streams.iter().filter_map(|stream| stream.around(place));
         seen.min_by_key(|(around, _)| *around)
             .filter(|(around, other)| around > other)
             .map(|(around, _)| around)
@@ -150,23 +182,25 @@ pub(crate) struct Watch<'a> {
     /// SIGCONTs before the run.
     continued: u64,
     epoch: OnceLock<Epoch>,
-    /// The last moment of each stream that its chunks so far tell of, in ns.
-    last: Vec<AtomicU64>,
-    stretches: Mutex<Vec<Stretches>>,
+    streams: Vec<Watched>,
+    /// IOs are in flight while a chunk is handed over.
+    in_flight: bool,
 }
 
 impl<'a> Watch<'a> {
-    /// Begins before a run of so many streams whose records go to `recorder`.
-    pub(crate) fn begin(recorder: &'a dyn Recorder, streams: usize) -> Watch<'a> {
+    /// Begins before a run of so many streams whose records go to `recorder`;
+    /// `in_flight` where a stream has IOs under way while it hands records over.
+    pub(crate) fn begin(recorder: &'a dyn Recorder, streams: usize, in_flight: bool) -> Watch<'a> {
         listen();
-        let none = || (0..streams).map(|_| AtomicU64::new(0)).collect();
+        let continued = CONTINUED.load(Ordering::SeqCst);
+        let watched = || Watched { seen: AtomicU64::new(continued * 2), ..Watched::default() };
         Watch {
             recorder,
             traced: is_traced(),
-            continued: CONTINUED.load(Ordering::SeqCst),
+            continued,
             epoch: OnceLock::new(),
-            last: none(),
-            stretches: Mutex::new(vec![Stretches::default(); streams]),
+            streams: (0..streams).map(|_| watched()).collect(),
+            in_flight,
             before: readings(),
         }
     }
@@ -181,17 +215,18 @@ impl<'a> Watch<'a> {
         let after = readings();
         let continued = CONTINUED.load(Ordering::SeqCst) - self.continued;
         let elapsed = after.monotonic.saturating_sub(self.before.monotonic);
-        let streams = self.stretches.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams = &self.streams;
+        let looking = streams.iter().map(|s| Nanos(s.looking.load(Ordering::Relaxed))).max();
         let stopped = if self.traced || is_traced() {
             // Where and how often is not known.
             Some(elapsed)
         } else if continued > KEPT as u64 {
             // The first times are forgotten.
-            let whole = |s: &Stretches| s.around.iter().flatten().copied().max().max(Some(s.other));
-            streams.iter().filter_map(whole).max()
+            streams.iter().filter_map(Watched::longest).max()
         } else {
-            longest_stop(&streams)
+            longest_stop(streams)
         };
+        let stopped = stopped.max(looking.filter(|took| *took > Nanos::ZERO));
         Incidents { stopped, ..befell(&self.before, &after) }
     }
 
@@ -208,23 +243,43 @@ impl<'a> Watch<'a> {
         conts
     }
 
-    /// Notes where a stream is, and looks closer where the process was stopped.
+    /// Notes where a stream is, and looks closer where the process was told to go on.
     #[inline]
     fn look(&self, chunk: &[IoRecord]) {
         let Some(last) = chunk.last() else { return };
-        let Some(place) = self.last.get(usize::from(last.stream())) else { return };
-        let from = place.swap(last.submit().0 + last.response().0, Ordering::Relaxed);
-        if CONTINUED.load(Ordering::Relaxed) != self.continued {
-            self.look_closer(usize::from(last.stream()), Nanos(from), chunk);
+        let Some(stream) = self.streams.get(usize::from(last.stream())) else { return };
+        let from = stream.last.swap(last.submit().0 + last.response().0, Ordering::Relaxed);
+        let told = CONTINUED.load(Ordering::Relaxed) * 2;
+        if told != stream.seen.load(Ordering::Relaxed) {
+            self.look_once(stream, told, Nanos(from), chunk);
         }
     }
 
+    /// Looks closer, and at the next chunk once more where this is the first since
+    /// SIGCONT came.
     #[cold]
-    fn look_closer(&self, stream: usize, from: Nanos, chunk: &[IoRecord]) {
+    fn look_once(&self, stream: &Watched, told: u64, from: Nanos, chunk: &[IoRecord]) {
+        let is_second = stream.seen.load(Ordering::Relaxed) == told - 1;
+        stream.seen.store(if is_second { told } else { told - 1 }, Ordering::Relaxed);
         let Some(epoch) = self.epoch.get() else { return };
-        let conts = self.conts(epoch);
-        let mut streams = self.stretches.lock().unwrap_or_else(PoisonError::into_inner);
-        streams[stream].take(from, chunk, &conts);
+        let began = epoch.now();
+        stream.take(from, chunk, &self.conts(epoch));
+        if self.in_flight {
+            stream.looking.fetch_max((epoch.now().0 - began.0).max(1), Ordering::Relaxed);
+        }
+    }
+
+    /// A stream's last chunk: its IOs are done, so that looking disturbs none.
+    fn look_last(&self, chunk: &[IoRecord]) {
+        let Some(stream) = chunk.last().and_then(|last| self.streams.get(usize::from(last.stream()))) else {
+            return;
+        };
+        if CONTINUED.load(Ordering::SeqCst) != self.continued
+            && let Some(epoch) = self.epoch.get()
+        {
+            let from = Nanos(stream.last.load(Ordering::Relaxed));
+            stream.take(from, chunk, &self.conts(epoch));
+        }
     }
 }
 
@@ -239,7 +294,7 @@ impl Recorder for Watch<'_> {
     }
 
     fn finish(&self, last: Chunk) {
-        self.look(&last);
+        self.look_last(&last);
         self.recorder.finish(last);
     }
 }
@@ -262,7 +317,7 @@ mod tests {
         let mut conts = [None; KEPT];
         conts.iter_mut().zip(conts_ms).for_each(|(place, at)| *place = Some(Nanos(at * MS)));
         let of = |submits: &&[(u64, u64)]| {
-            let mut seen = Stretches::default();
+            let seen = Watched::default();
             seen.take(Nanos::ZERO, &records(submits), &conts);
             seen
         };
@@ -303,6 +358,44 @@ mod tests {
     #[test]
     fn several_ios_in_flight_are_one_stream() {
         assert_eq!(stop_of(&[&[(0, 2), (0, 3), (2, 400), (3, 400)]], &[401]), Some(Nanos(399 * MS)));
+    }
+
+    /// Takes records and gives small chunks.
+    struct Nowhere;
+
+    impl Recorder for Nowhere {
+        fn fresh(&self) -> Chunk {
+            Chunk::with_capacity(4)
+        }
+
+        fn finish(&self, _: Chunk) {}
+    }
+
+    /// After SIGCONT two chunks are looked through and no more; what looking takes
+    /// from IOs in flight makes the run one that stood still.
+    #[test]
+    fn what_follows_a_sigcont_is_looked_through_once_and_named_where_ios_wait_for_it() {
+        for in_flight in [false, true] {
+            let watch = Watch::begin(&Nowhere, 1, in_flight);
+            watch.start();
+            let other = || watch.streams[0].other.load(Ordering::Relaxed) / MS;
+            watch.exchange(records(&[(0, 1), (1, 100)]));
+            assert_eq!(other(), 0, "nothing is looked at where nobody was told anything");
+            // SAFETY: raise takes an integer; SIGCONT has a handler that uses atomics.
+            unsafe { libc::raise(libc::SIGCONT) };
+            watch.exchange(records(&[(101, 1), (102, 200)]));
+            assert_eq!(other(), 200);
+            watch.exchange(records(&[(302, 300), (602, 1)]));
+            assert_eq!(other(), 300, "it may have come while the chunk before was handed over");
+            watch.exchange(records(&[(603, 400), (1003, 1)]));
+            watch.exchange(records(&[(1004, 500), (1504, 1)]));
+            assert_eq!(other(), 300, "and is not looked for again and again");
+            watch.finish(records(&[(1505, 350), (1855, 1)]));
+            assert_eq!(other(), 350, "after the last IO there is time");
+            let stopped = watch.end().stopped;
+            assert_eq!(stopped.is_some(), in_flight, "{stopped:?}");
+            assert!(stopped < Some(Nanos::from_millis(100)), "{stopped:?}");
+        }
     }
 
     #[test]

@@ -53,9 +53,9 @@ fn a_budget_shortens_the_file_and_says_so() {
     let made = quiet(&path, 40 * M + 4096, Some(Duration::ZERO)).unwrap();
     assert_eq!((made.size, made.shortened_from), (SMALLEST, Some(Bytes(40 * M + 4096))));
     assert_eq!(std::fs::metadata(&path).unwrap().len(), SMALLEST.0 + HEADER.0);
-    let again = reuse(&path, SMALLEST).unwrap().expect("complete");
+    let again = reuse(&path, SMALLEST, &Stop::new()).unwrap().expect("complete");
     assert_eq!(again.size, SMALLEST);
-    assert_eq!(reuse(&path, Bytes(40 * M)).unwrap(), None, "of another size");
+    assert_eq!(reuse(&path, Bytes(40 * M), &Stop::new()).unwrap(), None, "of another size");
     let small = folder.path().join("small");
     assert_eq!(
         quiet(&small, 2 * M, Some(Duration::ZERO)).unwrap().shortened_from,
@@ -137,9 +137,9 @@ fn prepare_replaces_ours_and_only_ours() {
     let mut sidecar = sidecar_of(&path);
     sidecar.complete = false;
     sidecar::write(&path, &sidecar).unwrap();
-    assert_eq!(reuse(&path, Bytes(3 * M)).unwrap(), None);
+    assert_eq!(reuse(&path, Bytes(3 * M), &Stop::new()).unwrap(), None);
     prepare(3 * M).unwrap();
-    assert!(reuse(&path, Bytes(3 * M)).unwrap().is_some());
+    assert!(reuse(&path, Bytes(3 * M), &Stop::new()).unwrap().is_some());
     remove(&path).unwrap();
     nothing_left(folder.path());
     assert!(remove(&path).is_err());
@@ -271,7 +271,7 @@ fn stays(path: &Path, why: &str) {
     assert!(recognise(path, &File::open(path).unwrap()).is_err(), "taken for ours: {why}");
     assert!(!is_unfinished(path), "{why}");
     let anew = prepare(path, Bytes(4 * M), None, &mut |_, _| {}, &Stop::new());
-    for result in [remove(path), reuse(path, Bytes(4 * M)).map(drop), anew.map(drop)] {
+    for result in [remove(path), reuse(path, Bytes(4 * M), &Stop::new()).map(drop), anew.map(drop)] {
         let told = result.expect_err(why).to_string();
         assert!(told.contains("uflip"), "{told}");
     }
@@ -496,7 +496,11 @@ fn holes_are_filled_again_and_only_in_ours() {
     assert_eq!(fill_holes(&path, &stop).unwrap(), Some(Bytes(M)));
     // Found again by `reuse`, which says so.
     punch(M, 8192);
-    assert_eq!(reuse(&path, Bytes(4 * M)).unwrap().unwrap().refilled, Some(Bytes(8192)));
+    let asked = Stop::new();
+    asked.ask();
+    let stopped = prepare(&path, Bytes(4 * M), None, &mut |_, _| {}, &asked);
+    assert!(matches!(stopped, Err(ScratchError::StoppedFilling { .. })), "{stopped:?}");
+    assert_eq!(reuse(&path, Bytes(4 * M), &Stop::new()).unwrap().unwrap().refilled, Some(Bytes(8192)));
     // Not one byte goes into what is not ours any more, or used by another.
     punch(M, 8192);
     let user = File::open(&path).unwrap();
@@ -575,7 +579,9 @@ fn a_link_is_never_taken_for_one() {
     let real = folder.path().join("real");
     std::fs::rename(&path, &real).unwrap();
     std::os::unix::fs::symlink(&real, &path).unwrap();
-    assert!(remove(&path).is_err() && reuse(&path, Bytes(4 * M)).is_err() && !is_unfinished(&path));
+    assert!(
+        remove(&path).is_err() && reuse(&path, Bytes(4 * M), &Stop::new()).is_err() && !is_unfinished(&path)
+    );
     assert!(real.exists());
 }
 

@@ -10,7 +10,7 @@ use crate::describe::round_time;
 use crate::interrupt::{self, STOP};
 use crate::progress::Display;
 use crate::same_device::{self, Asked};
-use crate::target::{self, Access, Opened, claim_output, target_name};
+use crate::target::{self, Access, Opened, Place, claim_output, target_name};
 use crate::typed::{self, Chosen};
 use crate::{input, limits, usage};
 use anyhow::{Context, bail};
@@ -277,12 +277,21 @@ fn begin(args: &JobArgs) -> anyhow::Result<Session> {
     let name = target_name(Some(&args.target))?;
     let place = target::locate(&name, args.scratch_size)?;
     let planned = job::expand(&job, &name, place.geometry, seed).map_err(usage)?;
-    limits::room_for_plan(&planned.plan, &engine, place.virtual_time)?;
-    target::refuse_mixed_trims(&place, planned.plan.runs().map(|run| &run.pattern))?;
+    may_be_measured(&planned, &engine, &place)?;
     if planned.writes() {
         place.may_be_written(&args.consent.erase_device)?;
     }
     start(args, claim_output(args.output.as_deref())?, job, seed)
+}
+
+/// Refuses what needs more memory than there is, and trims beside other IOs of
+/// a file.
+///
+/// # Errors
+/// What of it, and what to type instead.
+pub fn may_be_measured(planned: &JobPlan, engine: &EngineOptions, place: &Place) -> anyhow::Result<()> {
+    limits::room_for_plan(&planned.plan, engine, place.virtual_time)?;
+    target::refuse_mixed_trims(place, planned.plan.runs().map(|run| &run.pattern))
 }
 
 /// Opens the target, plans `job` on it and makes the store in the folder that
@@ -356,6 +365,8 @@ pub fn resume(args: &JobArgs, command: &str) -> anyhow::Result<Session> {
         job::drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
     });
     let kept = kept.collect();
+    let place = target::locate(&answer.name, plan.geometry.capacity)?;
+    may_be_measured(&planned, &options.engine, &place)?;
     let mut store = Store::resume_in(claim, args.seed, None)?;
     store.notes().iter().for_each(|note| crate::say!("note: {note}"));
     let mut options = JobOptions { target: answer.name.clone(), ..options };

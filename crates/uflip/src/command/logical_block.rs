@@ -3,7 +3,7 @@
 
 use crate::args::extra::{JobArgs, LogicalBlockArgs};
 use crate::args::{Cli, Command};
-use crate::command::job::{Session, resume, start};
+use crate::command::job::{Session, may_be_measured, resume, start};
 use crate::command::run::consent_again;
 use crate::command::{fresh_seed, print, print_json, profile, report};
 use crate::interrupt::{self, STOP};
@@ -59,7 +59,8 @@ pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
     let job = logical_block::job(&bytes, largest).map_err(usage)?;
     let name = target_name(Some(&target))?;
     let place = target::locate(&name, scratch_size)?;
-    logical_block::plan(&job, &name, place.geometry, seed).map_err(usage)?;
+    let planned = logical_block::plan(&job, &name, place.geometry, seed).map_err(usage)?;
+    may_be_measured(&planned, &engine.resolve(seed)?, &place)?;
     place.may_be_written(&consent.erase_device)?;
     let claim = claim_output(output.as_deref())?;
     let dir = claim.dir().to_path_buf();

@@ -290,6 +290,9 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
         type_for: &|target| same_device::to_type("run", target, &dir),
     })?;
     let plan = stored_plan(&contents)?;
+    let place = target::locate(&answer.name, plan.geometry.capacity)?;
+    target::refuse_mixed_trims(&place, plan.runs().map(|run| &run.pattern))?;
+    limits::room_for_plan(&plan, &options.engine, place.virtual_time)?;
     let mut store = Store::resume_in(claim, args.plan.seed, None)?;
     store.notes().iter().for_each(|note| crate::say!("note: {note}"));
     let mut options = RunOptions { target: answer.name.clone(), ..options };

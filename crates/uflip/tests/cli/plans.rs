@@ -118,3 +118,74 @@ fn the_plan_of_a_job_is_checked_too() {
     let (_, err) = expect(dir, 1, &["job", "null:8M", "-o", "out", "--resume"]);
     assert!(err.contains("io_count is 0") && err.contains("plan.json"), "{err}");
 }
+
+/// A benchmark of `null:1T`, its last run edited to need 64 buffers of 64G in all.
+fn greedy(dir: &Path, command: &[&str]) {
+    expect(dir, 0, command);
+    let mut plan = read(&dir.join("out/plan.json"));
+    last(&mut plan)["pattern"] = json!("64 x SR(io_size=1G, target_size=512G)");
+    std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
+    let rows = std::fs::read_to_string(dir.join("out/runs.ndjson")).unwrap();
+    std::fs::write(dir.join("out/runs.ndjson"), rows.split_inclusive('\n').take(1).collect::<String>())
+        .unwrap();
+}
+
+#[test]
+fn memory_is_asked_for_before_a_stored_plan_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let options = ["--only", "order", "--baselines", "SR", "--method", "fixed", "--preset", "quick"];
+    greedy(dir, &[&["run", "null:1T", "-o", "out", "--seed", "1"][..], &options].concat());
+    let (_, err) = expect(dir, 2, &["run", "-o", "out", "--resume"]);
+    assert!(err.contains("a buffer for each of 64 streams") && err.contains("at most half"), "{err}");
+    assert_eq!(finished_runs(&dir.join("out")).len(), 1);
+}
+
+#[test]
+fn memory_is_asked_for_by_a_jobs_resume_and_by_logical_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let ring = ["--engine", "io_uring", "--queue-depth", "4096"];
+    let few = |args: &[&str]| {
+        let limited = std::process::Command::new("prlimit")
+            .args(["--as=800000000", env!("CARGO_BIN_EXE_uflip")])
+            .args(args)
+            .current_dir(dir)
+            .output();
+        limited.map(|o| (o.status.code(), crate::support::text(&o.stderr)))
+    };
+    std::fs::write(dir.join("data"), vec![7u8; 1 << 20]).unwrap();
+    std::fs::write(dir.join("a.job"), "a sr bs=4K count=50\nb rr bs=4K count=50\n").unwrap();
+    let (_, err) =
+        match crate::support::run_in(dir, &[&["job", "data", "a.job", "-o", "out"][..], &ring].concat()) {
+            done if done.status.success() => (0, String::new()),
+            other => (1, crate::support::text(&other.stderr)),
+        };
+    if !err.is_empty() {
+        return crate::support::skipped(&format!("io_uring with 4096 IOs in flight: {err}"));
+    }
+    let rows = std::fs::read_to_string(dir.join("out/runs.ndjson")).unwrap();
+    std::fs::write(dir.join("out/runs.ndjson"), rows.split_inclusive('\n').take(1).collect::<String>())
+        .unwrap();
+    for args in [
+        &["job", "data", "-o", "out", "--resume"][..],
+        &[&["logical-block", "new", "--bytes", "1M", "--largest", "8K", "-o", "lb"][..], &ring].concat(),
+    ] {
+        let Ok((code, err)) = few(args) else { return crate::support::skipped("prlimit is not installed") };
+        assert!(code == Some(2) && err.contains("4096 IOs of up to"), "{args:?}: {code:?} {err}");
+    }
+    assert!(!dir.join("lb").exists() && !dir.join("new").exists());
+}
+
+#[test]
+fn trims_beside_other_ios_are_refused_in_a_stored_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let mut plan = half_done(dir);
+    last(&mut plan)["pattern"] =
+        json!("1 ST(io_size=32K, target_size=8M) / 1 SR(io_size=32K, target_size=8M, target_offset=8M)");
+    std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
+    let (_, err) = expect(dir, 2, &["run", "-o", "out", "--resume"]);
+    assert!(err.contains("trims make holes in a file"), "{err}");
+    assert_eq!(finished_runs(&dir.join("out")).len(), 3);
+}
