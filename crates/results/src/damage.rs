@@ -3,6 +3,7 @@
 //! Damage is left out of every figure, and said before anything else: file, run,
 //! what is wrong, what to do.
 
+use crate::complete::completeness;
 use crate::contents::StoreContents;
 use std::fmt;
 
@@ -46,7 +47,9 @@ pub(crate) fn statements(contents: &StoreContents) -> Vec<String> {
     if all.len() > TOLD {
         said.push(format!("Damaged: {} more places.", all.len() - TOLD));
     }
+    // What is missing says how to go on, where anything is.
     if all.iter().any(|damage| damage.row)
+        && completeness(contents).statement.is_none()
         && let Some(last) = said.last_mut()
     {
         last.push_str(&format!(" Measure what is left out again: {}.", crate::complete::go_on(contents)));

@@ -6,6 +6,7 @@ mod block_trace;
 mod commands;
 mod compare;
 mod contents;
+mod endings;
 mod faultfs;
 mod faults;
 mod house;
