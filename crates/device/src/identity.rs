@@ -22,9 +22,10 @@ pub use facts::{DeviceFacts, FileFacts, Kind, Transport, block_facts, device_fac
 pub use host::{HostFacts, host_facts};
 pub use listing::{Listing, list_devices};
 pub use mounts::{Mount, mount_of, parse_mountinfo, parse_swaps};
+pub(crate) use same::born_ns;
 pub use same::{Difference, FileIdentity, Identity, identity};
 pub use stack::disk_of;
-pub use sysfs::{is_hostile, printable};
+pub use sysfs::{is_hostile, printable, word};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod clock;
 pub mod device;
 pub mod engine;
+mod fnv;
 mod gate;
 pub mod identity;
 pub mod incident;

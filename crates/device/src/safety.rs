@@ -34,7 +34,7 @@ pub use permit::{Refusal, WritePermit, permit};
 use contents::Looked;
 
 use crate::identity::sysfs::Node;
-use crate::identity::{self, DevNumber, DeviceFacts, SysPaths, ioctl, sysfs};
+use crate::identity::{self, DevNumber, DeviceFacts, SysPaths, ioctl, sysfs, word};
 use crate::scratch::{self, NotOurs};
 use crate::stamp::Key;
 use crate::units::Bytes;
@@ -248,7 +248,7 @@ impl Examination {
         (self.kind == TargetKind::Block && !refused).then(|| {
             let name = self.naming_serial.clone().unwrap_or_else(|| self.path.display().to_string());
             let tags: String = self.tags().iter().map(|tag| format!("+{tag}")).collect();
-            format!("--erase-device {}", quoted(&(name + &tags)))
+            format!("--erase-device {}", word(&(name + &tags)))
         })
     }
 
@@ -272,16 +272,6 @@ fn tags_of(obstacles: &[Obstacle]) -> Vec<&'static str> {
     tags.sort_unstable();
     tags.dedup();
     tags
-}
-
-/// As a shell takes it.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_string()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }
 
 /// Looks at `path` and everything that stands in the way of writing to it.

@@ -28,6 +28,7 @@ pub use page::render as render_page;
 pub use text::render as render_text;
 
 use crate::contents::StoreContents;
+use crate::damage::PLAN_EDITED;
 use crate::error::StoreError;
 use crate::profile::levels::Levels;
 use crate::profile::{self, Profile, Severity};
@@ -264,7 +265,9 @@ pub fn compare(subjects: &[Subject], rules: &[rule::Rule]) -> Comparison {
 /// Makes results that are damaged or incomplete fail like a broken rule: nobody
 /// knows what the rules would say of the whole.
 pub fn require_whole(made: &mut Comparison) {
-    let said = made.subjects.iter().flat_map(|s| s.alerts.iter().map(move |a| (s, a)));
+    // A plan may be edited on purpose: that is said, and the runs are whole.
+    let lacks = |alert: &&String| *alert != PLAN_EDITED;
+    let said = made.subjects.iter().flat_map(|s| s.alerts.iter().filter(lacks).map(move |a| (s, a)));
     let mut statements: Vec<String> = said.map(|(s, a)| format!("{} {}: {a}", s.letter, s.name)).collect();
     if !statements.is_empty() {
         statements.push("Let the rules judge what there is with --allow-incomplete.".into());

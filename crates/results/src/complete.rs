@@ -18,6 +18,7 @@ use crate::contents::StoreContents;
 use crate::job_report::job_of;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
+use uflip_device::identity::word;
 use uflip_measure::job::{self, Job, JobPlan, drive};
 use uflip_measure::logical_block::{self, Mean};
 use uflip_measure::run::{Purpose, RunSpec};
@@ -135,9 +136,9 @@ fn is_logical_block(job: &Job) -> bool {
 }
 
 /// The command that goes on with what `contents` has.
-pub(crate) fn go_on(contents: &StoreContents) -> String {
-    let (dir, options) = (contents.dir.display(), &contents.manifest.options);
-    let target = options.get("target").and_then(Value::as_str).unwrap_or("TARGET");
+pub fn go_on(contents: &StoreContents) -> String {
+    let (dir, options) = (word(&contents.dir.to_string_lossy()), &contents.manifest.options);
+    let target = word(options.get("target").and_then(Value::as_str).unwrap_or("TARGET"));
     let Some(text) = options.get("job").and_then(Value::as_str) else {
         return format!("uflip run -o {dir} --resume");
     };

@@ -6,7 +6,7 @@
 
 use crate::checksum::{Seal, Sealed, checksum, read_sealed};
 use crate::complete::completeness;
-use crate::damage::{Damage, statements};
+use crate::damage::{Damage, PLAN_EDITED, statements};
 use crate::error::{StoreError, path_error};
 use crate::rows::parse_rows;
 use serde::{Deserialize, Serialize};
@@ -193,11 +193,19 @@ impl StoreContents {
         })
     }
 
-    /// What has to be said before anything else, a sentence each: damage, then
-    /// what is missing. Nothing where all is whole.
-    pub fn alerts(&self) -> Vec<String> {
+    /// What is damaged, then what is missing, a sentence each. Nothing where all
+    /// is whole.
+    pub fn lacks(&self) -> Vec<String> {
         let mut said = statements(self);
         said.extend(completeness(self).statement);
+        said
+    }
+
+    /// What has to be said before anything else, a sentence each: what it
+    /// [lacks](StoreContents::lacks), and that the plan is not as it was made.
+    pub fn alerts(&self) -> Vec<String> {
+        let mut said = self.lacks();
+        said.extend(self.plan_edited.then(|| PLAN_EDITED.to_string()));
         said
     }
 

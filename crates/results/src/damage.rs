@@ -47,7 +47,7 @@ pub(crate) fn statements(contents: &StoreContents) -> Vec<String> {
     if all.len() > TOLD {
         said.push(format!("Damaged: {} more places.", all.len() - TOLD));
     }
-    // What is missing is said with how to go on; here where nothing is missing.
+    // What is missing says how to go on, where anything is.
     if all.iter().any(|damage| damage.row)
         && completeness(contents).statement.is_none()
         && let Some(last) = said.last_mut()

@@ -20,6 +20,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use uflip_device::IoRecord;
+use uflip_device::identity::word;
 
 /// What an export looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,8 +285,8 @@ fn chosen<'a>(contents: &'a StoreContents, ids: Option<&[u32]>) -> Result<Vec<&'
     let Some(ids) = ids else { return Ok(contents.runs.iter().collect()) };
     let find = |id: &u32| {
         contents.runs.iter().find(|row| row.spec.id == *id).ok_or_else(|| {
-            let shown = contents.dir.display();
-            StoreError::Refused(format!("{shown} has no run {id}; `uflip show {shown}` lists its runs"))
+            let (shown, dir) = (contents.dir.display(), word(&contents.dir.to_string_lossy()));
+            StoreError::Refused(format!("{shown} has no run {id}; `uflip show {dir}` lists its runs"))
         })
     };
     ids.iter().map(find).collect()

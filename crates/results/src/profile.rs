@@ -40,6 +40,7 @@ use crate::records::read_row_groups;
 use phases::Take;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use uflip_device::identity::word;
 
 pub use class::{Class, DeviceClass, FailedAssumption, Indicator};
 pub use curves::{CurveLevels, PointLevel};
@@ -237,7 +238,7 @@ pub fn derivation(contents: &StoreContents) -> String {
 /// [`StoreError::Path`] where it cannot be read, [`StoreError::Damaged`] where
 /// it is no profile of this format, and as [`build`].
 pub fn of_store(contents: &StoreContents) -> Result<(Option<Profile>, Option<String>), StoreError> {
-    let (path, dir) = (path(&contents.dir), contents.dir.display());
+    let (path, dir) = (path(&contents.dir), word(&contents.dir.to_string_lossy()));
     let again = format!("make it again with: uflip profile {dir}");
     let Some(sealed) = read_sealed(&path, &again)? else { return Ok((None, None)) };
     let wrong = |e| StoreError::Damaged { path: path.clone(), detail: format!("{e}; {again}") };

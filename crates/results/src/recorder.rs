@@ -83,8 +83,6 @@ pub struct Finished {
 
 /// A run whose records went elsewhere: [`Reserve::begin_keeping`].
 pub struct Kept {
-    /// Records taken.
-    pub ios: u64,
     /// Statistics of these.
     pub stats: RunStats,
     /// How often a timed loop had to wait for an empty chunk.
@@ -408,16 +406,25 @@ impl Reserve {
     }
 
     /// Hands over what is left of the run's records and ends what keeps them.
+    /// `ios` is what the device finished.
     ///
     /// # Errors
-    /// [`StoreError`] where any of the records could not be kept.
-    pub fn finish_keeping(&self) -> Result<Kept, StoreError> {
+    /// [`StoreError`] where any of the records could not be kept, or where they
+    /// are more or fewer than the IOs that were finished: then what keeps them is
+    /// not ended, so that an output stays as it was.
+    pub fn finish_keeping(&self, ios: u64) -> Result<Kept, StoreError> {
         let (mut state, mut run) = self.close()?;
         state.scratch = run.scratch.take();
         let stalls = state.stalls;
         drop(state);
+        if run.ios != ios {
+            let recorded = run.ios;
+            return Err(StoreError::Refused(format!(
+                "the device finished {ios} IOs but {recorded} were recorded; nothing is kept"
+            )));
+        }
         run.keep.take().map_or(Ok(()), |keep| keep.finish())?;
-        Ok(Kept { ios: run.ios, stats: run.stats.finish(), stalls })
+        Ok(Kept { stats: run.stats.finish(), stalls })
     }
 
     /// Takes the last chunks and gives the run, whole.

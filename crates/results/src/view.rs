@@ -16,11 +16,11 @@ pub(crate) mod words;
 pub use marks::{Mark, MarkKind};
 
 use crate::contents::{RunRow, StoreContents, one_line};
-use crate::damage::PLAN_EDITED;
 use crate::profile::{self, Profile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::Read;
+use uflip_device::identity::word;
 use uflip_measure::run::{Point, Purpose, RtStats};
 
 /// The nine micro-benchmarks in the papers' order, with what each varies.
@@ -161,7 +161,7 @@ fn old_report(contents: &StoreContents) -> Option<String> {
     let start = String::from_utf8_lossy(&start);
     let (_, rest) = start.split_once(DERIVED_FROM)?;
     let (of, _) = rest.split_once('"')?;
-    let dir = contents.dir.display();
+    let dir = word(&contents.dir.to_string_lossy());
     (of != profile::derivation(contents))
         .then(|| format!("report.html is of other runs than these; make it again with: uflip report {dir}."))
 }
@@ -184,10 +184,7 @@ pub fn build_with(contents: &StoreContents, profile: Option<&Profile>) -> View {
         seed: manifest.seed,
         runs: contents.runs.len(),
         alerts: contents.alerts(),
-        soundness: target_warnings(&manifest.target)
-            .chain(soundness(&contents.runs))
-            .chain(contents.plan_edited.then(|| PLAN_EDITED.to_string()))
-            .collect(),
+        soundness: target_warnings(&manifest.target).chain(soundness(&contents.runs)).collect(),
         baselines,
         sections: sections(contents, profile),
         files: vec![file("runs", "runs.ndjson"), file("records", "ios/*.parquet"), file("plan", "plan.json")],

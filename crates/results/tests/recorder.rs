@@ -3,9 +3,12 @@
 mod common;
 
 use common::record;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Recorder};
-use uflip_results::read_records;
+use uflip_results::keep::Keep;
 use uflip_results::recorder::{CHUNK_RECORDS, Reserve, RunShape};
+use uflip_results::{StoreError, read_records};
 
 fn shape(dir: &std::path::Path, io_count: u64, streams: u64) -> RunShape {
     RunShape { run: 1, io_count, io_ignore: 0, streams, patterns: 1, path: dir.join("r.tmp") }
@@ -23,6 +26,39 @@ fn small_runs_reserve_little_and_reuse_it() {
         assert_eq!((done.ios, done.stalls, done.stats.all.n), (1024, 0, 1024));
     }
     assert_eq!(read_records(&dir.path().join("r.tmp")).unwrap().len(), 1024);
+}
+
+/// Says whether it was ended.
+struct Ended(Arc<AtomicBool>);
+
+impl Keep for Ended {
+    fn push(&mut self, _: u32, _: &[IoRecord]) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn finish(self: Box<Self>) -> Result<(), StoreError> {
+        self.0.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn records_that_are_not_as_many_as_ios_were_finished_are_not_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let reserve = Reserve::new(Bytes(2 << 20));
+    for (finished, right) in [(100, true), (101, false), (99, false), (0, false)] {
+        let ended = Arc::new(AtomicBool::new(false));
+        reserve.begin_keeping(shape(dir.path(), 100, 1), Box::new(Ended(Arc::clone(&ended))));
+        common::feed(&reserve, (0..100).map(|i| record(1, i)));
+        let kept = reserve.finish_keeping(finished);
+        assert_eq!(ended.load(Ordering::Relaxed), right, "{finished}: the output is left as it was");
+        match kept {
+            Ok(kept) => assert_eq!((right, kept.stats.all.n), (true, 100)),
+            Err(error) => {
+                let told = format!("the device finished {finished} IOs but 100 were recorded");
+                assert!(!right && error.to_string().contains(&told), "{error}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@
 
 use std::io::Write;
 use uflip_device::identity::is_hostile;
+pub use uflip_device::identity::word;
 
 /// The codes that `terminal` and `compare` paint with.
 const OURS: [&str; 10] = [
@@ -66,17 +67,6 @@ pub fn json(text: &str) -> String {
     clean
 }
 
-/// `text` as one word of a shell's command line, for what people are to type.
-pub fn word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+:=,@%".contains(c);
-    let text = line(text);
-    if !text.is_empty() && text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 /// An error with its causes, each said once: our errors say their cause
 /// themselves and keep it for programs as well, so that a cause whose words are
 /// there already is passed over.
@@ -95,12 +85,6 @@ pub fn chain(error: &anyhow::Error) -> String {
         }
     }
     text
-}
-
-/// Says `text` on standard error as far as there is one.
-pub fn to_stderr(text: &str) {
-    // Words that cannot be said are no reason to stop.
-    let _ = std::io::stderr().lock().write_all(lines(text).as_bytes());
 }
 
 /// A writer of text in pieces: CSV with `?` for what is hostile, JSON with escapes.
@@ -172,13 +156,6 @@ mod tests {
             let whole = if json { super::json(text) } else { lines(text) };
             assert_eq!(String::from_utf8(clean.out).unwrap(), whole);
         }
-    }
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_split_them() {
-        assert_eq!(word("/dev/sdb+ext4"), "/dev/sdb+ext4");
-        assert_eq!(word("my out"), "'my out'");
-        assert_eq!(word("it's"), r"'it'\''s'");
     }
 
     #[test]

@@ -127,7 +127,7 @@ pub fn parse_or_exit() -> Cli {
         match Cli::command().try_get_matches_from(clean) {
             Err(error) => error.exit(),
             Ok(_) => {
-                printable::to_stderr(&error.render().to_string());
+                crate::say_part!("{}", error.render());
                 std::process::exit(error.exit_code())
             }
         }

@@ -3,7 +3,7 @@
 //!
 //! Method: one sector of 512 bytes at each of [`PLACES`] places, evenly spread,
 //! is blank (all zero), ours (a stamp, [`crate::stamp`]) or something else,
-//! of which FNV-1a's 64 bits are kept (Fowler, Noll and Vo). Taken before the
+//! of which FNV-1a's 64 bits are kept. Taken before the
 //! first write and looked at again by a resume, together with places that kept
 //! runs wrote: these must carry our stamp; what was something else must be the
 //! same or ours; what was ours must be ours; a blank place tells nothing while it
@@ -18,6 +18,7 @@
 //! anything was written, and so are copies of one image. Anybody's device that
 //! this tool wrote all over passes.
 
+use crate::fnv::fnv1a;
 use crate::stamp::{Key, SECTOR};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -52,9 +53,7 @@ impl Content {
         } else if key.is_on(sector) {
             Content::Ours
         } else {
-            Content::Other(sector.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-                (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-            }))
+            Content::Other(fnv1a(sector))
         }
     }
 }

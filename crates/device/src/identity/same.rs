@@ -110,7 +110,8 @@ pub fn identity(path: &Path, paths: &SysPaths) -> std::io::Result<Identity> {
     Ok(found)
 }
 
-fn born_ns(meta: &Metadata) -> Option<u64> {
+/// The birth of a file in ns since 1970; `None` where the file system keeps none.
+pub(crate) fn born_ns(meta: &Metadata) -> Option<u64> {
     u64::try_from(meta.created().ok()?.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok().filter(|ns| *ns > 0)
 }
 

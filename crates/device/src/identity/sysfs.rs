@@ -21,6 +21,18 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if is_hostile(c) { '?' } else { c }).collect()
 }
 
+/// `text` as one [`printable`] word of a shell's command line, for what people
+/// are to type.
+pub fn word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:=,@%".contains(c);
+    let text = printable(text);
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 /// Trims `text`, cuts it to a sensible length and makes it [`printable`].
 /// `None` where nothing is left.
 pub(crate) fn clean(text: &str) -> Option<String> {
@@ -131,5 +143,19 @@ impl Node {
             Some(known) => format!("{name} ({known})"),
             None => name,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::word;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_them() {
+        assert_eq!(word("/dev/sdb+ext4"), "/dev/sdb+ext4");
+        assert_eq!(word("my out"), "'my out'");
+        assert_eq!(word("it's"), r"'it'\''s'");
+        assert_eq!(word(""), "''");
+        assert_eq!(word("a\x1b[2J"), "'a?[2J'");
     }
 }

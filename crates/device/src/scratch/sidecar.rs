@@ -11,6 +11,7 @@
 //! Format 1 had no key, and nothing stood in the file: such files are not known
 //! as ours any more.
 
+use crate::identity;
 use crate::rng::splitmix64;
 use crate::stamp::Key;
 use std::ffi::OsString;
@@ -52,8 +53,7 @@ pub(crate) enum Found {
 }
 
 fn born_ns(meta: &Metadata) -> u64 {
-    let since = meta.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
-    since.and_then(|d| u64::try_from(d.as_nanos()).ok()).unwrap_or(0)
+    identity::born_ns(meta).unwrap_or(0)
 }
 
 /// Eight random bytes of the system.
@@ -152,6 +152,12 @@ fn understand(text: &str) -> Found {
     }
 }
 
+/// Makes the names in the folder of `path` durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
 /// Writes it durably: beside, under a name that nobody else has, then in place.
 pub(crate) fn write(path: &Path, sidecar: &Sidecar) -> io::Result<()> {
     let target = path_of(path);
@@ -162,7 +168,8 @@ pub(crate) fn write(path: &Path, sidecar: &Sidecar) -> io::Result<()> {
     let written = file
         .write_all(sidecar.to_json().as_bytes())
         .and_then(|()| file.sync_all())
-        .and_then(|()| std::fs::rename(&beside, &target));
+        .and_then(|()| std::fs::rename(&beside, &target))
+        .and_then(|()| sync_folder(&target));
     if written.is_err() {
         // Nobody is left to tell.
         let _ = std::fs::remove_file(&beside);

@@ -18,8 +18,7 @@ use super::phases::{self, Source};
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
 use crate::spectrum::Spectrum;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::verify::in_parallel;
 use uflip_device::IoRecord;
 use uflip_measure::detect::knee::Level;
 use uflip_measure::detect::long::{Phase, spread};
@@ -194,7 +193,8 @@ fn curves(contents: &StoreContents, facts: &Facts, source: &Source<'_>) -> Resul
     let groups: Vec<&[&RunRow]> = rows.chunk_by(|a, b| key(a) == key(b)).collect();
     let turns = phases::Turns::new();
     let points =
-        in_parallel(&groups, |group| turns.take(phases::memory(group), || point(group, facts, source)))?;
+        in_parallel(&groups, |group| turns.take(phases::memory(group), || point(group, facts, source)));
+    let points: Vec<Option<CurveFacts>> = points.into_iter().collect::<Result<_, _>>()?;
     let mut curves: Vec<Curve> = Vec::new();
     for (group, point) in groups.iter().zip(points) {
         let (Some(point), Some((micro, name, _))) = (point, key(group[0])) else { continue };
@@ -209,34 +209,6 @@ fn curves(contents: &StoreContents, facts: &Facts, source: &Source<'_>) -> Resul
 /// Micro-benchmark, curve and value.
 fn key(row: &RunRow) -> Option<(&str, &str, i64)> {
     row.spec.point.as_ref().map(|p| (p.micro_benchmark.as_str(), row.spec.baseline.as_str(), p.value))
-}
-
-/// `work` on every item, on all processors.
-fn in_parallel<I: Sync, R: Send>(
-    items: &[I],
-    work: impl Fn(&I) -> Result<R, StoreError> + Sync,
-) -> Result<Vec<R>, StoreError> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    std::thread::scope(|scope| {
-        let all = || {
-            while let Some((at, item)) = {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                items.get(at).map(|item| (at, item))
-            } {
-                let result = work(item);
-                done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, result));
-            }
-        };
-        for _ in 1..workers {
-            // With fewer threads it takes longer.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, all);
-        }
-        all();
-    });
-    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// One point from its repeats; None where none has a running phase.

@@ -71,7 +71,7 @@ fn of_store(contents: &StoreContents) -> Vec<Finding> {
     let found = completeness(contents);
     all.extend(found.statement.map(|text| finding(INCOMPLETE, Severity::Serious, text, found.missing)));
     if contents.plan_edited {
-        all.push(finding("plan_edited", Severity::Info, damage::PLAN_EDITED.into(), Vec::new()));
+        all.push(finding("plan_edited", Severity::Warning, damage::PLAN_EDITED.into(), Vec::new()));
     }
     all
 }

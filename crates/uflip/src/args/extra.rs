@@ -64,6 +64,12 @@ pub struct JobArgs {
     pub json: bool,
     #[arg(skip)]
     pub typed: Typed,
+    /// The target is a scratch file because none was named.
+    #[arg(skip)]
+    pub own_scratch: bool,
+    /// It stays all the same.
+    #[arg(skip)]
+    pub keep_scratch: bool,
 }
 
 impl JobArgs {
@@ -87,6 +93,8 @@ impl JobArgs {
             other_device: false,
             json: false,
             typed: Typed::default(),
+            own_scratch: false,
+            keep_scratch: false,
         }
     }
 }

@@ -7,12 +7,17 @@
 use super::{fs, loopdev};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::OpenOptions;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use uflip_device::process;
 
 const NOTE: &str = "attachment.json";
+/// What the name of a note begins with until it is whole.
+const UNFINISHED: &str = "attachment.new.";
 const SYSTEM: &str = "/run/uflip";
 /// How long a process that is asked to end may take.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -123,9 +128,22 @@ impl Place {
     /// # Errors
     /// What the system says.
     pub fn write(&self, note: &Note) -> anyhow::Result<()> {
-        let (new, place) = (self.folder.join("attachment.new"), self.folder.join(NOTE));
-        std::fs::write(&new, serde_json::to_string_pretty(note)? + "\n")?;
-        std::fs::rename(&new, &place).with_context(|| format!("cannot write {}", place.display()))
+        let place = self.folder.join(NOTE);
+        let text = serde_json::to_string_pretty(note)? + "\n";
+        // A name that nobody knows beforehand; what is there, a link included, is an error.
+        let random = RandomState::new().hash_one(note.pid);
+        let new = self.folder.join(format!("{UNFINISHED}{random:016x}"));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let written = options
+            .open(&new)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| std::fs::rename(&new, &place));
+        if written.is_err() {
+            // What stays goes with the folder.
+            let _ = std::fs::remove_file(&new);
+        }
+        written.with_context(|| format!("cannot write {}", place.display()))
     }
 
     fn note(&self) -> anyhow::Result<Note> {
@@ -164,6 +182,13 @@ impl Place {
     /// # Errors
     /// What the system says.
     pub fn remove(&self) -> anyhow::Result<()> {
+        // What a killed process left of a note; never what a link leads to.
+        let files = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let unfinished = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED));
+        for entry in unfinished {
+            std::fs::remove_file(entry.path())
+                .with_context(|| format!("cannot remove {}", entry.path().display()))?;
+        }
         for (removed, path) in [
             (std::fs::remove_dir(self.mount_point()), self.mount_point()),
             (std::fs::remove_file(self.folder.join(NOTE)), self.folder.join(NOTE)),
@@ -248,6 +273,25 @@ mod tests {
         assert!(note.alive());
         assert!(!Note { started_ticks: note.started_ticks.map(|t| t + 1), ..note.clone() }.alive());
         assert!(!Note { started_ticks: None, pid: u32::MAX, ..note }.alive());
+    }
+
+    #[test]
+    fn a_planted_link_is_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        std::fs::write(&victim, "mine").unwrap();
+        let note = Note::new("mtron", GEOMETRY);
+        let place = Place::make(Some(&dir.path().join("run")), &note).unwrap();
+        std::fs::remove_file(place.folder.join(NOTE)).unwrap();
+        for name in ["attachment.new", "attachment.new.0", NOTE] {
+            std::os::unix::fs::symlink(&victim, place.folder.join(name)).unwrap();
+        }
+        place.write(&note).unwrap();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
+        assert!(place.folder.join(NOTE).symlink_metadata().unwrap().is_file());
+        std::fs::remove_file(place.folder.join("attachment.new")).unwrap();
+        place.clean().unwrap();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
     }
 
     #[test]

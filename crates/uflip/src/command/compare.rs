@@ -12,6 +12,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use uflip_results::compare::rule::{self, Rule};
 use uflip_results::compare::{Subject, compare as compare_subjects, render_page, render_text, require_whole};
+use uflip_results::complete::go_on;
 use uflip_results::terminal::Style;
 use uflip_results::{Output, Store, StoreContents, output};
 
@@ -22,7 +23,11 @@ use uflip_results::{Output, Store, StoreContents, output};
 pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
     let rules: Vec<Rule> =
         args.fail_if.iter().map(|text| text.parse().map_err(usage)).collect::<Result<_, _>>()?;
-    if let Some(path) = &args.html {
+    let drawn = args.subjects.len() > 1 && !args.json;
+    let page = args.html.or_else(|| drawn.then(|| PathBuf::from("compare.html")));
+    let page = page.filter(|_| !args.no_html);
+    // Before anything is measured.
+    if let Some(path) = &page {
         output::check(path).map_err(usage)?;
     }
     let subjects = subjects(&args.subjects, args.seed)?;
@@ -33,9 +38,7 @@ pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
     if !rules.is_empty() && !args.allow_incomplete {
         require_whole(&mut made);
     }
-    let page =
-        args.html.or_else(|| (subjects.len() > 1 && !args.json).then(|| PathBuf::from("compare.html")));
-    if let Some(path) = page.filter(|_| !args.no_html) {
+    if let Some(path) = page {
         let mut out = Output::create(&path)?;
         out.write_all(render_page(&made).as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -73,7 +76,7 @@ pub fn subjects(names: &[String], seed: u64) -> anyhow::Result<Vec<Subject>> {
             None => measured(name, seed, &like)?,
         };
         if subject.contents.runs.is_empty() {
-            bail!("{name} holds no finished run; go on with it: uflip run -o {name} --resume");
+            bail!("{name} holds no finished run; go on with it: {}", go_on(&subject.contents));
         }
         subjects.push(subject);
     }

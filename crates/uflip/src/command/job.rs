@@ -8,6 +8,7 @@ use crate::command::run::{consent_again, stored_plan};
 use crate::command::{fresh_seed, print, print_json, profile, report};
 use crate::describe::round_time;
 use crate::interrupt::{self, STOP};
+use crate::printable::word;
 use crate::progress::Display;
 use crate::same_device::{self, Asked};
 use crate::target::{self, Access, Opened, Place, claim_output, target_name};
@@ -38,6 +39,9 @@ struct JobOptions {
     /// The options, given or by default; a resume refuses others.
     #[serde(default, skip_serializing_if = "Chosen::is_empty")]
     chosen: Chosen,
+    /// The target is a scratch file that nobody asked to keep.
+    #[serde(default)]
+    remove_scratch: bool,
 }
 
 /// What a resume heeds.
@@ -70,7 +74,7 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
         return explain(&args);
     }
     let dir = perform(&args, "job")?;
-    finish(&dir, args.json)
+    finish(&dir, &args)
 }
 
 /// `uflip run --suite NAME`: a ready-made job; also goes on with one.
@@ -93,20 +97,16 @@ pub fn suite(args: RunArgs) -> anyhow::Result<()> {
         typed,
         ..
     } = args;
-    let own_scratch = target.is_none() && !resume && !keep_scratch;
+    let own_scratch = target.is_none() && !resume;
     let stored = || Some(stored_options(output.as_deref()?).ok()?.target);
     let target = target.or_else(|| if resume { stored() } else { None });
     let target = target.unwrap_or_else(|| target::SCRATCH.to_string());
     let args = JobArgs::of(target, engine, consent, plan.scratch_size);
     let (only, seed) = (plan.only, plan.seed);
-    let args =
-        JobArgs { suite, only, logical_block, output, seed, resume, other_device, json, typed, ..args };
+    let args = JobArgs { suite, only, logical_block, output, seed, resume, other_device, ..args };
+    let args = JobArgs { json, typed, own_scratch, keep_scratch, ..args };
     let dir = perform(&args, "run")?;
-    // Before anything is printed: standard output may be closed.
-    if own_scratch {
-        target::remove_scratch(Path::new(target::SCRATCH));
-    }
-    finish(&dir, json)
+    finish(&dir, &args)
 }
 
 /// True where `dir` holds the results of a job.
@@ -138,8 +138,8 @@ fn perform(args: &JobArgs, command: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Keeps what a finished job came to as `job.json`, makes profile and report,
-/// and prints it.
-fn finish(dir: &Path, json: bool) -> anyhow::Result<()> {
+/// removes the scratch file that nobody asked for, and prints it.
+fn finish(dir: &Path, args: &JobArgs) -> anyhow::Result<()> {
     let contents = Store::open(dir)?;
     let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
     let plan = stored_plan(&contents)?;
@@ -149,12 +149,17 @@ fn finish(dir: &Path, json: bool) -> anyhow::Result<()> {
     job_report::write(dir, &came_to)?;
     profile::make(dir)?;
     report::write_report(dir, None)?;
-    if json {
+    // Without it there is nothing to go on with; before anything is printed, as
+    // standard output may be closed.
+    if options.remove_scratch && !args.keep_scratch {
+        target::remove_scratch(Path::new(&options.target));
+    }
+    if args.json {
         return print_json(&came_to);
     }
-    let dir = dir.display();
+    let (dir, named) = (dir.display(), word(&dir.to_string_lossy()));
     print(&format!(
-        "{}\nresults    {dir}; every figure is in {dir}/job.json\ncurves     uflip show {dir}\n",
+        "{}\nresults    {dir}; every figure is in {dir}/job.json\ncurves     uflip show {named}\n",
         came_to.text()
     ))
 }
@@ -187,14 +192,14 @@ fn given_logical_block(args: &JobArgs) -> anyhow::Result<Option<Bytes>> {
         Some(LogicalBlockArg::Size(size)) => return Ok(Some(*size)),
         Some(LogicalBlockArg::Folder(dir)) => dir,
     };
-    let (shown, target) = (dir.display(), &args.target);
+    let (shown, target) = (dir.display(), word(&args.target));
     let Some(size) = uflip_results::model::block::measured(dir)? else {
         return Err(usage(format!(
             "{shown} holds no logical block; find it with: uflip logical-block {target} -o DIR, or type its size"
         )));
     };
     let of = stored_options(dir)?.target;
-    if of != target_name(Some(target))? {
+    if of != target_name(Some(&args.target))? {
         return Err(usage(format!(
             "the logical block in {shown} is that of {of}; type a size if it is the same"
         )));
@@ -302,7 +307,13 @@ pub fn may_be_measured(planned: &JobPlan, engine: &EngineOptions, place: &Place)
 pub fn start(args: &JobArgs, claim: Claim, job: Job, seed: u64) -> anyhow::Result<Session> {
     let engine = engine(args, &job, seed)?;
     let target = target_name(Some(&args.target))?;
-    let options = JobOptions { target, engine, job: job.to_string(), chosen: args.typed.chosen() };
+    let options = JobOptions {
+        target,
+        engine,
+        job: job.to_string(),
+        chosen: args.typed.chosen(),
+        remove_scratch: args.own_scratch && !args.keep_scratch,
+    };
     let writes = job.lines.iter().any(writes_line);
     let opened = open(args, &options, writes, args.scratch_size)?;
     let planned = job::expand(&job, &options.target, opened.device.geometry(), seed).map_err(usage)?;

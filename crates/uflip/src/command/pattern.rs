@@ -208,7 +208,7 @@ fn measure(
         reserve.abandon();
         bail!("interrupted; nothing is kept");
     }
-    let Kept { stats, stalls, .. } = reserve.finish_keeping()?;
+    let Kept { stats, stalls, .. } = reserve.finish_keeping(end.ios)?;
     if stalls > 0 {
         crate::say!("warning: {stalls} times the run waited for its records to be written");
     }

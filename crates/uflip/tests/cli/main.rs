@@ -13,6 +13,7 @@ mod house;
 mod integrity;
 mod job;
 mod kill;
+mod leftovers;
 mod limits;
 mod live;
 mod memory;
