@@ -111,7 +111,8 @@ fn complete_before(args: &RunArgs) -> anyhow::Result<Option<(PathBuf, RunOptions
     let Ok(options) = serde_json::from_value::<RunOptions>(contents.manifest.options.clone()) else {
         return Ok(None);
     };
-    if !contents.damage.is_empty() || completeness(&contents).statement.is_some() {
+    let other_seed = args.plan.seed.is_some_and(|seed| seed != contents.manifest.seed);
+    if other_seed || !contents.damage.is_empty() || completeness(&contents).statement.is_some() {
         return Ok(None);
     }
     args.typed.refuse_without_effect(&contents, &HEEDED)?;
