@@ -119,11 +119,11 @@ fn the_plan_of_a_job_is_checked_too() {
     assert!(err.contains("io_count is 0") && err.contains("plan.json"), "{err}");
 }
 
-/// A benchmark of `null:1T`, its last run edited to need 64 buffers of 64G in all.
+/// A benchmark of `null:1T`, its last run edited to need buffers of 255G in all.
 fn greedy(dir: &Path, command: &[&str]) {
     expect(dir, 0, command);
     let mut plan = read(&dir.join("out/plan.json"));
-    last(&mut plan)["pattern"] = json!("64 x SR(io_size=1G, target_size=512G)");
+    last(&mut plan)["pattern"] = json!("1024 x SR(io_size=255M, target_size=522240M)");
     std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
     let rows = std::fs::read_to_string(dir.join("out/runs.ndjson")).unwrap();
     std::fs::write(dir.join("out/runs.ndjson"), rows.split_inclusive('\n').take(1).collect::<String>())
@@ -137,7 +137,7 @@ fn memory_is_asked_for_before_a_stored_plan_is_gone_on_with() {
     let options = ["--only", "order", "--baselines", "SR", "--method", "fixed", "--preset", "quick"];
     greedy(dir, &[&["run", "null:1T", "-o", "out", "--seed", "1"][..], &options].concat());
     let (_, err) = expect(dir, 2, &["run", "-o", "out", "--resume"]);
-    assert!(err.contains("a buffer for each of 64 streams") && err.contains("at most half"), "{err}");
+    assert!(err.contains("a buffer for each of 1024 streams") && err.contains("at most half"), "{err}");
     assert_eq!(finished_runs(&dir.join("out")).len(), 1);
 }
 
