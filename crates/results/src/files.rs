@@ -36,7 +36,8 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
 /// What a file of this name is called until it is whole: another name each
 /// time, drawn from the system's randomness.
 pub(crate) fn temporary_name(name: &str) -> String {
-    let stem = &name[..name.floor_char_boundary(LONGEST_STEM)];
+    let end = (0..=LONGEST_STEM.min(name.len())).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
+    let stem = &name[..end];
     // Keyed anew by the system for each process, and by a count within it.
     format!(".{stem}.{:016x}.tmp", RandomState::new().hash_one(std::process::id()))
 }

@@ -565,7 +565,7 @@ fn repair_runs(
 /// True for the unfinished form of a file that a store has here.
 fn is_leftover(name: &str, among_records: bool) -> bool {
     if among_records {
-        let of = name.strip_prefix('.').and_then(|rest| Some(rest.get(..rest.find(".parquet")? + 8)?));
+        let of = name.strip_prefix('.').and_then(|rest| rest.get(..rest.find(".parquet")? + 8));
         return of.is_some_and(|of| is_record(of) && is_temporary_of(of, name));
     }
     WHOLE.iter().any(|of| is_temporary_of(of, name))

@@ -93,7 +93,7 @@ fn no_command_takes_memory_in_proportion_to_a_runs_length() {
     let point =
         json!({"micro_benchmark": "parallelism", "parameter": "ParallelDegree", "value": 4, "label": "4"});
     keep(&mut store, &spec(1, "micro_benchmark", point, "4 x RW", 400_000), 4, write);
-    let flushed = |i: u64| if i % 2 == 0 { write(i) } else { (Mode::Flush, 20_000) };
+    let flushed = |i: u64| if i.is_multiple_of(2) { write(i) } else { (Mode::Flush, 20_000) };
     let pattern = "RW(sync=1)";
     keep(&mut store, &spec(2, "single", Value::Null, pattern, 2_400_000), 1, flushed);
     drop(store);

@@ -108,7 +108,7 @@ fn hostile_strings_of_a_folder_reach_no_terminal() {
             for reader in [READERS[0], READERS[tried % READERS.len()]] {
                 // A reader may make it again, or measure.
                 files.iter().for_each(|(path, whole)| std::fs::write(path, whole).unwrap());
-                std::fs::write(&path, &bytes).unwrap();
+                std::fs::write(path, &bytes).unwrap();
                 let output = run_in(folder, reader);
                 harmless(&output, &format!("{reader:?} with {name}{place}"));
                 let said = [text(&output.stdout), text(&output.stderr)].concat();
