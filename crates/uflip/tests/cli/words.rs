@@ -435,12 +435,13 @@ fn a_cause_is_said_once() {
     std::fs::write(folder.join("p.json"), "{").unwrap();
     std::fs::write(folder.join("d.toml"), "name = 1\n").unwrap();
     std::fs::write(folder.join("out/ios/run-000001.parquet"), "no").unwrap();
+    // What is damaged is left out, with a word.
+    said_once(&expect(folder, 0, &["export", "out", "--what", "records", "-o", "x.csv"]).1);
     for args in [
         &["show", "nowhere"][..],
         &["show", "a.job"],
         &["export", "out", "-o", "no/where.csv"],
         &["export", "out", "--format", "csv", "-o", "/dev/full"],
-        &["export", "out", "--what", "records", "-o", "x.csv"],
         &["report", "out", "-o", "no/where.html"],
         &["compare", "out", "nowhere"],
         &["job", "null:64M", "a.job"],
