@@ -56,6 +56,16 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&(printable::json(&serde_json::to_string_pretty(value)?) + "\n"))
 }
 
+/// Prints `value` as the file that it is kept in, its own checksum included: a
+/// copy of what is printed is as good as the file.
+///
+/// # Errors
+/// Where standard output is closed.
+pub fn print_as_kept(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let clean = printable::json(&serde_json::to_string_pretty(value)?);
+    print(&String::from_utf8(uflip_results::checksum::seal(clean.into_bytes()))?)
+}
+
 /// A seed where the user gave none: different each time, and printed.
 pub fn fresh_seed() -> u64 {
     let now = uflip_device::unix_now();

@@ -77,8 +77,12 @@ impl MeanInterval {
 /// IOs after which response times have forgotten each other: 1 for independent
 /// ones; None for a constant or a very short series.
 pub fn autocorrelation_time_ios(response_ns: &[u64]) -> Option<f64> {
-    let values: Vec<f64> = response_ns.iter().map(|&v| v as f64).collect();
-    let r = autocorrelation(&values, MAX_LAG.min(values.len() / 4))?;
+    autocorrelation_time(&response_ns.iter().map(|&v| v as f64).collect::<Vec<f64>>())
+}
+
+/// The same of any values, in values.
+fn autocorrelation_time(values: &[f64]) -> Option<f64> {
+    let r = autocorrelation(values, MAX_LAG.min(values.len() / 4))?;
     let mut time = 1.0;
     for (lag, value) in r.iter().enumerate().skip(1) {
         time += 2.0 * value;
@@ -90,11 +94,11 @@ pub fn autocorrelation_time_ios(response_ns: &[u64]) -> Option<f64> {
 }
 
 /// The shortest stretch that may count as one independent value, and the step
-/// in which it may grow.
-fn unit(response_ns: &[u64], period_ios: Option<f64>, times: f64) -> (f64, f64) {
+/// in which it may grow; `time_ios` gives the autocorrelation time.
+fn unit(period_ios: Option<f64>, times: f64, time_ios: impl FnOnce() -> Option<f64>) -> (f64, f64) {
     match period_ios {
         Some(period) if period >= 2.0 && period.is_finite() => (period, period),
-        _ => ((times * autocorrelation_time_ios(response_ns).unwrap_or(1.0)).ceil(), 1.0),
+        _ => ((times * time_ios().unwrap_or(1.0)).ceil(), 1.0),
     }
 }
 
@@ -104,7 +108,7 @@ fn unit(response_ns: &[u64], period_ios: Option<f64>, times: f64) -> (f64, f64) 
 pub fn batch_means(response_ns: &[u64], period_ios: Option<f64>, level: f64) -> Option<MeanInterval> {
     assert!(level > 0.0 && level < 1.0, "a level of confidence lies between 0 and 1");
     let n = response_ns.len() as f64;
-    let (shortest, step) = unit(response_ns, period_ios, TIMES);
+    let (shortest, step) = unit(period_ios, TIMES, || autocorrelation_time_ios(response_ns));
     let batches = ((n / shortest) as usize).min(BATCHES);
     if batches < MIN_BATCHES {
         return None;
@@ -117,8 +121,18 @@ pub fn batch_means(response_ns: &[u64], period_ios: Option<f64>, level: f64) -> 
     Some(of_batches(&means, end(batches) as u64, level))
 }
 
-/// [`batch_means`] of a series that is too long to be kept: the autocorrelation
-/// time is that of its first IOs, and a batch ends at the last block within it.
+/// The autocorrelation time of a series that is too long to be kept: that of its
+/// first IOs, or of its blocks where that is longer. Blocks of independent IOs
+/// are independent, so that they say one block at least.
+fn autocorrelation_time_of_long(series: &Condensed) -> Option<f64> {
+    let near = autocorrelation_time_ios(series.window());
+    let far = autocorrelation_time(series.blocks()).map(|blocks| blocks * series.block_ios() as f64);
+    [near, far].into_iter().flatten().max_by(f64::total_cmp)
+}
+
+/// [`batch_means`] of a series that is too long to be kept: a batch ends at the
+/// last block within it. What that and the period's last digits change is bounded
+/// in `docs/method.md`, "Long runs".
 pub(crate) fn batch_means_of_long(
     series: &Condensed,
     period_ios: Option<f64>,
@@ -126,7 +140,7 @@ pub(crate) fn batch_means_of_long(
 ) -> Option<MeanInterval> {
     assert!(level > 0.0 && level < 1.0, "a level of confidence lies between 0 and 1");
     let (n, block) = (series.ios() as f64, series.block_ios() as f64);
-    let (shortest, step) = unit(series.window(), period_ios, TIMES);
+    let (shortest, step) = unit(period_ios, TIMES, || autocorrelation_time_of_long(series));
     let batches = ((n / shortest) as usize).min(BATCHES);
     if batches < MIN_BATCHES {
         return None;
@@ -189,7 +203,7 @@ pub fn block_bootstrap(
     assert!(level > 0.0 && level < 1.0, "a level of confidence lies between 0 and 1");
     assert!(resamples >= 100, "percentiles need at least 100 resamples");
     let n = response_ns.len();
-    let (shortest, step) = unit(response_ns, period_ios, TIMES);
+    let (shortest, step) = unit(period_ios, TIMES, || autocorrelation_time_ios(response_ns));
     // Where a period ends is as uncertain at both ends of a block: long ones
     // keep that from looking like variance.
     let most = if step > 1.0 { BATCHES / 2 } else { 2 * BATCHES };

@@ -5,7 +5,7 @@ use crate::args::extra::{JobArgs, LogicalBlockArgs};
 use crate::args::{Cli, Command};
 use crate::command::job::{Session, may_be_measured, resume, start};
 use crate::command::run::consent_again;
-use crate::command::{fresh_seed, print, print_json, profile, report};
+use crate::command::{fresh_seed, print, print_as_kept, profile, report};
 use crate::interrupt::{self, STOP};
 use crate::same_device::to_type;
 use crate::target::{self, claim_output, target_name};
@@ -129,7 +129,7 @@ fn conclude(
     keep(dir, &facts)?;
     profile::make(dir)?;
     report::write_report(dir, None)?;
-    if json { print_json(&facts) } else { print(&as_text(&facts)) }
+    if json { print_as_kept(&facts) } else { print(&as_text(&facts)) }
 }
 
 /// The answers as `logical-block.json`, for the report.

@@ -1,7 +1,7 @@
 //! `uflip profile`: what the runs of a folder boil down to.
 
 use crate::args::ProfileArgs;
-use crate::command::{print, print_json};
+use crate::command::{print, print_as_kept};
 use std::path::Path;
 use uflip_results::profile::{self, Profile, card};
 use uflip_results::{Store, StoreError};
@@ -16,7 +16,7 @@ pub fn profile(args: ProfileArgs) -> anyhow::Result<()> {
     if let Err(error) = profile::write(&args.dir, &profile) {
         crate::say!("note: {error}");
     }
-    if args.json { print_json(&profile) } else { print(&card::render(&profile)) }
+    if args.json { print_as_kept(&profile) } else { print(&card::render(&profile)) }
 }
 
 /// Makes the profile of the results in `dir` and writes `profile.json` there.

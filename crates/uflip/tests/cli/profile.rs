@@ -67,16 +67,26 @@ fn a_high_end_device_comes_back_as_its_row_of_table_3() {
     assert_eq!(profile["mix"]["gain"], Value::Null, "it was not measured");
     let runs = std::fs::read_to_string(folder.path().join("o/runs.ndjson")).unwrap().lines().count();
     check_evidence(&profile, runs as u64);
-    // Made again from the stored runs, it is the same; without them there is none.
+    // Made again from the stored runs, it is the same, to the byte.
+    let kept = std::fs::read_to_string(folder.path().join("o/profile.json")).unwrap();
     let (again, _) = expect(folder.path(), 0, &["profile", "o", "--json"]);
-    assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), profile);
+    assert!(again == kept, "{again}\n{kept}");
     let (card, _) = expect(folder.path(), 0, &["profile", "o"]);
     assert!(card.contains("within 8M") && card.contains("4 streams"), "{card}");
     assert!(card.lines().all(|l| l.chars().count() <= 80), "{card}");
-    let first = profile["baseline_ms"]["evidence"]["SR"]["runs"][0].as_u64().unwrap();
+    // A run whose records are gone is named first, and no figure is made of it.
+    let runs_of_sr = |of: &Value| of["baseline_ms"]["evidence"]["SR"]["runs"].as_array().unwrap().clone();
+    let all = runs_of_sr(&profile);
+    let first = all[0].as_u64().unwrap();
     std::fs::remove_file(folder.path().join(format!("o/ios/run-{first:06}.parquet"))).unwrap();
-    let (_, err) = expect(folder.path(), 1, &["profile", "o"]);
-    assert!(err.contains(&format!("run-{first:06}")), "{err}");
+    let (card, _) = expect(folder.path(), 0, &["profile", "o"]);
+    assert!(card.starts_with(&format!("! Damaged: ios/run-{first:06}.parquet: it is missing")), "{card}");
+    let left = read(&folder.path().join("o/profile.json"));
+    assert_eq!(runs_of_sr(&left), all[1..]);
+    assert_eq!(
+        (&left["soundness"][0]["code"], &left["soundness"][0]["runs"][0]),
+        (&"damaged".into(), &all[0])
+    );
 }
 
 #[test]
