@@ -1,6 +1,6 @@
-//! What this process asks of the kernel for itself where it serves a device to
-//! others, and how it asks another process to end. Linux only; elsewhere
-//! nothing is done.
+//! What this process asks of the kernel for itself, above all where it serves a
+//! device to others, and how it asks another process to end. Linux only;
+//! elsewhere nothing is done.
 //!
 //! Source: prctl(2), `PR_SET_IO_FLUSHER` and `PR_SET_TIMERSLACK`; sched(7); libfuse's
 //! issue 700 for why a server of block IO wants the first.
@@ -47,6 +47,16 @@ pub fn be_prompt() -> bool {
 pub fn be_modest() -> bool {
     // SAFETY: setpriority takes three integers and touches no memory.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) == 0 }
+}
+
+/// Has a write beyond the largest file that this process may make (`ulimit -f`)
+/// come back as an error (EFBIG), like one to a full disk, instead of ending the
+/// process on the spot.
+#[cfg(unix)]
+pub fn large_files_are_errors() {
+    // SAFETY: SIG_IGN is no function; no handler runs, and no other part of the
+    // process sets this signal.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Asks process `pid` to end (SIGTERM). Gives false where there is none or it

@@ -56,6 +56,7 @@ fn hint(error: &std::io::Error) -> &'static str {
     match error.kind() {
         K::StorageFull | K::QuotaExceeded => "; make room there",
         K::ReadOnlyFilesystem | K::PermissionDenied => "; choose a folder you may write to with -o",
+        K::FileTooLarge => "; this process may make no larger files (ulimit -f)",
         K::NotFound => "; is the path right?",
         _ => "",
     }

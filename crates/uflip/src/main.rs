@@ -41,6 +41,7 @@ pub fn usage(error: impl std::fmt::Display) -> anyhow::Error {
 }
 
 fn main() -> ExitCode {
+    uflip_device::process::large_files_are_errors();
     let cli = typed::parse_or_exit();
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,

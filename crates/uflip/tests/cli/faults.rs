@@ -142,3 +142,34 @@ fn an_interrupt_while_the_scratch_file_is_made_leaves_nothing_behind() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+fn a_limit_on_the_length_of_files_is_an_error_with_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let limited = |blocks: u32, args: &[&str]| {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")).arg(uflip().get_program());
+        command.args(args).current_dir(folder.path()).output().unwrap()
+    };
+    // A scratch file that may not become as long as it should, and records.
+    let output = limited(2000, &["run", "-o", "a", "--scratch-size", "32M", "--budget", "1s"]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("arge") && !folder.path().join("uflip-scratch.bin").exists(), "{err}");
+    let records = ["run", "sim:mtron", "-o", "b", "--method", "fixed", "--only", "order", "--state", "none"];
+    let output = limited(20, &records);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("ulimit -f"), "{err}");
+    assert_eq!(run_again(folder.path()).status.code(), Some(0));
+}
+
+/// Goes on with `b` where nothing limits it.
+fn run_again(folder: &Path) -> std::process::Output {
+    let resume = if folder.join("b/manifest.json").exists() {
+        vec!["run", "-o", "b", "--resume"]
+    } else {
+        vec!["run", "sim:mtron", "-o", "b", "--method", "fixed", "--only", "order", "--state", "none"]
+    };
+    uflip().current_dir(folder).args(resume).output().unwrap()
+}
