@@ -257,6 +257,7 @@ pub fn open(
         let found = solid::made_whole(examination, &STOP);
         warnings.extend(found.with_context(|| format!("cannot learn how {name} lies on its disk"))?);
     }
+    warnings.extend(solid::holes_behind(examination.facts()));
     let key = permit.as_ref().map_or(Key::DEVICE, WritePermit::key);
     let (opener, claim) = match permit {
         None => (reader(path.to_path_buf(), options), None),

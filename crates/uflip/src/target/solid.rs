@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use uflip_device::identity::DeviceFacts;
 use uflip_device::safety::{Examination, TargetKind};
 use uflip_device::scratch::{self, extents, fragmentation, holes_warning};
 use uflip_device::{
@@ -100,4 +101,13 @@ pub fn made_whole(examination: &Examination, stop: &Stop) -> anyhow::Result<Vec<
         return Ok(vec![warning]);
     }
     Ok(fragmentation(&parts, size).ok().and_then(|found| found.warning).into_iter().collect())
+}
+
+/// What the file behind a loop device has of holes: reads of them are answered
+/// without the disk. `None` where it has none, or does not tell.
+pub fn holes_behind(facts: &DeviceFacts) -> Option<String> {
+    let file = File::open(facts.backing_file.as_deref()?).ok()?;
+    let size = Bytes(file.metadata().ok().filter(std::fs::Metadata::is_file)?.len());
+    let warning = holes_warning(&extents(&file).ok()??, size)?;
+    Some(format!("the file behind it: {warning}"))
 }

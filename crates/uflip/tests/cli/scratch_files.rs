@@ -300,3 +300,21 @@ fn every_content_that_runs_write_stays_ours() {
     let length = std::fs::metadata(&path).unwrap().len();
     assert_eq!(length, (16 << 20) + 4096, "no run touches the header");
 }
+
+#[test]
+fn holes_in_the_file_behind_a_loop_device_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let backing = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
+    let Some(device) = crate::support::Loop::over(backing, 16 << 20) else { return };
+    let args = ["pattern", device.name(), "--base", "RR", "--io-count", "8"];
+    let (_, err) = expect(folder.path(), 0, &args);
+    assert!(err.contains("warning: the file behind it") && err.contains("hole"), "{err}");
+    // Full of data it has none.
+    std::process::Command::new("dd")
+        .args(["if=/dev/urandom", "bs=1M", "count=16", "conv=fsync", "status=none"])
+        .arg(format!("of={}", device.name()))
+        .status()
+        .unwrap();
+    let (_, err) = expect(folder.path(), 0, &args);
+    assert!(!err.contains("the file behind it"), "{err}");
+}
