@@ -107,16 +107,18 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
 /// measure: then the target is not needed any more, nor asked for.
 fn complete_before(args: &RunArgs) -> anyhow::Result<Option<(PathBuf, RunOptions)>> {
     let Some(dir) = args.output.as_deref().filter(|_| args.resume) else { return Ok(None) };
+    let claim = Claim::existing(dir)?;
     let contents = Store::open(dir)?;
     let Ok(options) = serde_json::from_value::<RunOptions>(contents.manifest.options.clone()) else {
         return Ok(None);
     };
-    let other_seed = args.plan.seed.is_some_and(|seed| seed != contents.manifest.seed);
-    if other_seed || !contents.damage.is_empty() || completeness(&contents).statement.is_some() {
+    if !contents.damage.is_empty() || completeness(&contents).statement.is_some() {
         return Ok(None);
     }
     args.typed.refuse_without_effect(&contents, &HEEDED)?;
     stored_plan(&contents)?;
+    let store = Store::resume_in(claim, args.plan.seed, None)?;
+    store.notes().iter().for_each(|note| crate::say!("note: {note}"));
     crate::say!("{}: all runs are kept, nothing is left to measure", word(&dir.to_string_lossy()));
     let remove_scratch = options.remove_scratch && !args.keep_scratch;
     Ok(Some((dir.to_path_buf(), RunOptions { remove_scratch, ..options })))
