@@ -15,6 +15,7 @@ pub(crate) mod ioctl;
 mod listing;
 mod mounts;
 mod same;
+pub(crate) mod seen;
 pub(crate) mod stack;
 pub(crate) mod sysfs;
 

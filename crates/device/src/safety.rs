@@ -131,6 +131,8 @@ pub enum Concern {
     FileInUse,
     /// It cannot be opened for reading, so its contents cannot be checked.
     Unreadable,
+    /// Sysfs does not show what has to be seen to rule out that it is in use.
+    Unseen,
 }
 
 /// One thing that stands in the way of writing.

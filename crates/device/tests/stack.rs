@@ -550,3 +550,64 @@ fn the_disk_of_a_target_is_the_whole_one() {
     assert_eq!(disk_of(&file, &machine.paths()), Some(expected));
     assert_eq!(disk_of(Path::new("/nonexistent"), &machine.paths()), None);
 }
+
+#[test]
+fn a_sysfs_that_tells_half_is_no_leave() {
+    let _turn = serial();
+    let made = || -> Result<Machine, String> {
+        let machine = Machine::new()?;
+        machine.target("pci/block/sdb", &[]);
+        machine.device("pci/block/sdc", number(8, 32), &[]);
+        machine.free();
+        Ok(machine)
+    };
+    macro_rules! made {
+        () => {
+            match made() {
+                Ok(machine) => machine,
+                Err(why) => return skipped(&why),
+            }
+        };
+    }
+    let gone = |machine: &Machine, path: &str| {
+        fs::remove_dir_all(machine.folder.path().join(path)).expect("removed");
+    };
+    // One list will do, and both are looked at.
+    let machine = made!();
+    gone(&machine, "sys/class");
+    machine.free();
+    machine.device("pci/block/sdd", number(8, 48), &[]);
+    gone(&machine, "sys/block");
+    machine.refused(Concern::Unseen, &["sdb is missing from both", "sys/block", "sys/class/block"]);
+    gone(&machine, "sys/class");
+    machine.refused(Concern::Unseen, &["neither", "sys/block", "can be listed"]);
+    // Reading needs none of it.
+    assert!(safety::open_for_reading(machine.real.path(), 0).is_ok());
+    // A user that only one of the lists shows.
+    for list in ["sys/class", "sys/block"] {
+        let machine = made!();
+        let over = [("loop/backing_file", machine.real.text())];
+        let over: Vec<(&str, &str)> = over.iter().map(|(file, text)| (*file, text.as_str())).collect();
+        machine.device("virtual/block/loop0", number(240, 0), &over);
+        gone(&machine, list);
+        machine.refused(Concern::Looped, &["loop0"]);
+    }
+    // Listed, and not to be resolved.
+    let machine = made!();
+    machine.link("sys/block/sdd", "sys/devices/pci/block/sdd");
+    machine.refused(Concern::Unseen, &["sys/block/sdd cannot be resolved"]);
+    let machine = made!();
+    machine.link("sys/devices/pci/block/sdb/slaves/sdd", "sys/devices/pci/block/sdd");
+    machine.refused(Concern::Unseen, &["slaves/sdd cannot be resolved"]);
+    let machine = made!();
+    machine.link("sys/fs/btrfs/1-2/devices/sdd", "sys/devices/pci/block/sdd");
+    machine.refused(Concern::Unseen, &["devices/sdd cannot be resolved"]);
+    // What is behind another device, and is not found.
+    let machine = made!();
+    let lost = [("loop/backing_file", "/nonexistent/image\n")];
+    machine.device("virtual/block/loop0", number(240, 0), &lost);
+    machine.refused(Concern::Unseen, &["behind loop0", "/nonexistent/image"]);
+    let machine = made!();
+    machine.device("virtual/block/zram0", number(254, 9), &[("backing_dev", "/dev/sdx\n")]);
+    machine.refused(Concern::Unseen, &["/dev/sdx", "zram0/backing_dev"]);
+}

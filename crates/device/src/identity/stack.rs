@@ -22,6 +22,7 @@
 //! Source: the kernel's `Documentation/ABI/stable/sysfs-block`,
 //! `Documentation/admin-guide/bcache.rst`, `.../blockdev/zram.rst`, `loop(4)`.
 
+use super::seen::{self, Disks, gone};
 use super::sysfs::{Node, names, text};
 use super::{DevNumber, Mount, SysPaths, ioctl, mount_of};
 use std::collections::BTreeSet;
@@ -144,6 +145,7 @@ pub(crate) struct Host<'a> {
     loops: Vec<(Node, Behind)>,
     zrams: Vec<(Node, DevNumber)>,
     btrfs: Vec<(String, Vec<DevNumber>)>,
+    disks: Disks,
 }
 
 impl<'a> Host<'a> {
@@ -153,27 +155,49 @@ impl<'a> Host<'a> {
     /// # Errors
     /// Where mounts or swap areas cannot be read: then nothing can be ruled out.
     pub fn look(paths: &'a SysPaths) -> std::io::Result<Host<'a>> {
-        let disks = all_disks(paths);
+        let mut disks = seen::all_disks(paths);
         let area = |path: PathBuf| {
             let file = FileRef::told(path.clone());
             SwapArea { number: DevNumber::of_block_device(&path), path, file }
         };
-        let devices = |uuid: &String| paths.sys.join("fs/btrfs").join(uuid).join("devices");
-        let numbers = |uuid: &String| {
-            names(devices(uuid))
-                .iter()
-                .filter_map(|name| Node::named(name, paths))
-                .map(|n| n.number)
-                .collect()
-        };
-        Ok(Host {
-            paths,
-            mounts: paths.mounts()?,
-            swaps: paths.swap_areas()?.into_iter().map(area).collect(),
-            loops: disks.iter().filter_map(|node| Some((node.clone(), behind(node, paths)?))).collect(),
-            zrams: disks.iter().filter_map(|node| Some((node.clone(), zram_backing(node, paths)?))).collect(),
-            btrfs: names(paths.sys.join("fs/btrfs")).into_iter().map(|u| (u.clone(), numbers(&u))).collect(),
-        })
+        let mut unseen = Vec::new();
+        let (mut loops, mut zrams, mut btrfs) = (Vec::new(), Vec::new(), Vec::new());
+        for node in &disks.nodes {
+            let over = behind(node, paths, &mut unseen);
+            loops.extend(over.map(|over| (node.clone(), over)));
+            let backing = zram_backing(node, paths, &mut unseen);
+            zrams.extend(backing.map(|number| (node.clone(), number)));
+        }
+        for uuid in names(paths.sys.join("fs/btrfs")) {
+            let devices = paths.sys.join("fs/btrfs").join(&uuid).join("devices");
+            let mut members = Vec::new();
+            for name in names(&devices) {
+                let link = devices.join(&name);
+                let by_link = || link.canonicalize().ok().and_then(Node::at);
+                match Node::named(&name, paths).or_else(by_link) {
+                    Some(node) => members.push(node.number),
+                    None if gone(&link) => {}
+                    None => unseen.push(format!("{} cannot be resolved", link.display())),
+                }
+            }
+            btrfs.push((uuid, members));
+        }
+        disks.unseen.extend(unseen);
+        let swaps = paths.swap_areas()?.into_iter().map(area).collect();
+        Ok(Host { paths, mounts: paths.mounts()?, swaps, loops, zrams, btrfs, disks })
+    }
+
+    /// What would have to be seen to rule out that anybody uses `target`, and
+    /// is not; each as a phrase.
+    pub fn unseen(&self, target: &Node) -> Vec<String> {
+        let mut unseen = self.disks.unseen.clone();
+        let whole = target.whole().map(|whole| whole.number);
+        if !self.disks.nodes.iter().any(|disk| Some(disk.number) == whole) {
+            let sys = self.paths.sys.display();
+            let name = target.disk.file_name().unwrap_or_default().to_string_lossy();
+            unseen.push(format!("{name} is missing from both {sys}/block and {sys}/class/block"));
+        }
+        unseen
     }
 
     /// Everything whose bytes are the target's, the target first.
@@ -364,12 +388,6 @@ pub fn disk_of(path: &Path, paths: &SysPaths) -> Option<DevNumber> {
     Some(Node::find(number, paths).and_then(|node| node.whole()).map_or(number, |whole| whole.number))
 }
 
-/// All whole disks that have a number; hidden paths of a multipath disk have
-/// none.
-fn all_disks(paths: &SysPaths) -> Vec<Node> {
-    names(paths.sys.join("block")).into_iter().filter_map(|name| Node::named(&name, paths)).collect()
-}
-
 fn same(one: &Thing, other: &Thing) -> bool {
     match (one, other) {
         (Thing::Device(one), Thing::Device(other)) => one.number == other.number,
@@ -378,24 +396,67 @@ fn same(one: &Thing, other: &Thing) -> bool {
     }
 }
 
-/// The file or device behind a loop device; `None` where nothing is.
-fn behind(node: &Node, paths: &SysPaths) -> Option<Behind> {
-    let mut name = std::fs::read(node.dir.join("loop/backing_file")).ok()?;
+/// The file or device behind a loop device; `None` where nothing is. Adds to
+/// `unseen` what cannot be told.
+fn behind(node: &Node, paths: &SysPaths, unseen: &mut Vec<String>) -> Option<Behind> {
+    let told = node.dir.join("loop/backing_file");
+    let mut name = match std::fs::read(&told) {
+        Ok(name) => name,
+        Err(_) if gone(&told) => return None,
+        Err(error) => {
+            unseen.push(format!("{} cannot be read ({error})", told.display()));
+            return None;
+        }
+    };
     if name.last() == Some(&b'\n') {
         name.pop();
     }
     let path = PathBuf::from(OsString::from_vec(name));
     let by_name = DevNumber::of_block_device(&path);
-    let Some(status) = open_node(node, paths).and_then(|file| ioctl::loop_status(&file).ok()) else {
-        return Some(by_name.map_or_else(|| Behind::File(FileRef::told(path)), Behind::Device));
+    let status = match open_node(node, paths).map(|file| ioctl::loop_status(&file)) {
+        Some(Ok(status)) => status,
+        // It says itself that nothing is behind it: it was detached meanwhile.
+        Some(Err(error)) if error.raw_os_error() == Some(libc::ENXIO) => return None,
+        _ => return named_behind(node, path, paths, unseen),
     };
     // Of a file, older kernels give its device's number here, newer ones 0.
     let number = DevNumber::from_dev(status.rdev);
     if status.rdev != 0 && (status.rdev != status.device || by_name == Some(number)) {
+        unseen.extend(unresolved(number, node, paths));
         return Some(Behind::Device(number));
     }
     let path = FileRef::told(path).path;
     Some(Behind::File(FileRef { path, id: Some((status.device, status.inode)) }))
+}
+
+/// The same by the name that sysfs gives, where the loop device does not answer.
+fn named_behind(node: &Node, path: PathBuf, paths: &SysPaths, unseen: &mut Vec<String>) -> Option<Behind> {
+    if let Some(number) = DevNumber::of_block_device(&path) {
+        unseen.extend(unresolved(number, node, paths));
+        return Some(Behind::Device(number));
+    }
+    let file = FileRef::told(path.clone());
+    let told = node.dir.join("loop/backing_file");
+    if file.id.is_none() {
+        if gone(&told) {
+            return None;
+        }
+        unseen.push(format!(
+            "what is behind {} can neither be asked of {} nor found at {}, which {} names",
+            node.name(),
+            node.dev_path(paths).display(),
+            path.display(),
+            told.display()
+        ));
+    }
+    Some(Behind::File(file))
+}
+
+/// That sysfs does not know the device `number`, on which `upper` stands.
+fn unresolved(number: DevNumber, upper: &Node, paths: &SysPaths) -> Option<String> {
+    let sys = paths.sys.display();
+    let unknown = || format!("{sys} does not tell of device {number}, which is behind {}", upper.name());
+    Node::find(number, paths).is_none().then(unknown)
 }
 
 /// Opens the node of a device to ask about it, where it is the device's.
@@ -407,13 +468,22 @@ fn open_node(node: &Node, paths: &SysPaths) -> Option<File> {
     right.then_some(file)
 }
 
-/// The device that a zram writes to when memory is short.
-fn zram_backing(node: &Node, paths: &SysPaths) -> Option<DevNumber> {
-    let name = node.name();
-    let backing = name.starts_with("zram").then(|| text(node.dir.join("backing_dev"))).flatten()?;
-    let in_root = paths.dev.join(Path::new(&backing).strip_prefix("/dev").ok()?);
+/// The device that a zram writes to when memory is short. Adds to
+/// `unseen` what cannot be told.
+fn zram_backing(node: &Node, paths: &SysPaths, unseen: &mut Vec<String>) -> Option<DevNumber> {
+    let told = node.dir.join("backing_dev");
+    let backing = node.name().starts_with("zram").then(|| text(&told)).flatten()?;
+    if backing == "none" {
+        return None;
+    }
+    let in_root = Path::new(&backing).strip_prefix("/dev").ok().map(|name| paths.dev.join(name));
     let by_name = || Node::named(Path::new(&backing).file_name()?.to_str()?, paths).map(|node| node.number);
-    DevNumber::of_block_device(&in_root).or_else(by_name)
+    let number = in_root.and_then(|path| DevNumber::of_block_device(&path)).or_else(by_name);
+    match number {
+        Some(number) => unseen.extend(unresolved(number, node, paths)),
+        None => unseen.push(format!("{backing}, which {} names, cannot be resolved", told.display())),
+    }
+    number
 }
 
 /// Other paths to the same disk, with their partitions: whole disks of the same
@@ -425,7 +495,7 @@ fn twins(disk: &Node, paths: &SysPaths) -> Vec<Node> {
         Some((wwid, text(node.dir.join("size")).filter(|size| size != "0")?))
     };
     let Some(own) = identity(disk) else { return Vec::new() };
-    let others = all_disks(paths).into_iter().filter(|other| other.number != disk.number);
+    let others = seen::all_disks(paths).nodes.into_iter().filter(|other| other.number != disk.number);
     let twins = others.filter(|other| identity(other).as_ref() == Some(&own));
     twins.flat_map(|twin| [vec![twin.clone()], twin.partitions()].concat()).collect()
 }

@@ -52,13 +52,21 @@ pub(crate) fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.parse().ok()
 }
 
-/// The names in a directory, sorted; none where there is no such directory.
+/// The names in a directory, sorted; none where it cannot be listed.
 pub(crate) fn names(dir: impl AsRef<Path>) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    listing(dir).unwrap_or_default()
+}
+
+/// The names in a directory, sorted.
+///
+/// # Errors
+/// Where it cannot be listed to its end.
+pub(crate) fn listing(dir: impl AsRef<Path>) -> std::io::Result<Vec<String>> {
+    let entries = std::fs::read_dir(dir)?.collect::<std::io::Result<Vec<_>>>()?;
     let mut names: Vec<String> =
-        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
-    names
+    Ok(names)
 }
 
 /// A block device in sysfs.
@@ -81,8 +89,8 @@ impl Node {
 
     /// By the kernel's name (`sda`, `nvme0n1p2`, `cciss!c0d0`).
     pub fn named(name: &str, paths: &SysPaths) -> Option<Node> {
-        Node::at(paths.sys.join("class/block").join(name).canonicalize().ok()?)
-            .or_else(|| Node::at(paths.sys.join("block").join(name).canonicalize().ok()?))
+        let below = |folder: &str| Node::at(paths.sys.join(folder).join(name).canonicalize().ok()?);
+        below("class/block").or_else(|| below("block"))
     }
 
     /// The device whose directory is `dir`.

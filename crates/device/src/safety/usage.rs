@@ -5,8 +5,9 @@
 //! here each use becomes an obstacle that nothing typed removes.
 
 use super::{Concern, Obstacle, hint};
+use crate::identity::seen;
 use crate::identity::stack::{FileRef, Host, Layer, Role, Thing, User, apart};
-use crate::identity::sysfs::{Node, names};
+use crate::identity::sysfs::Node;
 use crate::identity::{DevNumber, SysPaths};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -31,6 +32,11 @@ pub(crate) fn look(node: &Node, paths: &SysPaths) -> io::Result<Uses> {
     let mut obstacles: Vec<Obstacle> = stack.iter().flat_map(|layer| uses(layer, &stack, &host)).collect();
     let root = host.root_disks();
     obstacles.extend(stack.iter().filter_map(|layer| on_root(layer, node, &root)));
+    let unseen = host.unseen(node).into_iter();
+    obstacles.extend(unseen.map(|what| {
+        let statement = format!("{what}, so nobody's use of it can be ruled out");
+        Obstacle::absolute(Concern::Unseen, statement)
+    }));
     obstacles.dedup();
     let mut notes = out_of_sight(&stack);
     if root.is_empty() {
@@ -127,7 +133,7 @@ fn on_root(layer: &Layer, target: &Node, root: &std::collections::BTreeSet<DevNu
 }
 
 /// Claims what lies beneath `node` and is not claimed by what is above it, as
-/// loop devices do not: nobody can mount it while the result is kept. Where
+/// loop devices do not: nobody can mount it directly while the result is kept. Where
 /// something cannot be claimed, the obstacle that this is.
 ///
 /// # Errors
@@ -185,8 +191,9 @@ fn out_of_sight(stack: &[Layer]) -> Vec<String> {
 
 /// The other whole disks that give the same serial, by name.
 pub(crate) fn same_serial(node: &Node, serial: &str, paths: &SysPaths) -> Vec<String> {
-    let others = names(paths.sys.join("block")).into_iter().filter_map(|name| Node::named(&name, paths));
-    others
+    seen::all_disks(paths)
+        .nodes
+        .into_iter()
         .filter(|other| other.disk != node.disk)
         .filter(|other| {
             let facts = crate::identity::block_facts(&other.dev_path(paths), other.number, None, paths);

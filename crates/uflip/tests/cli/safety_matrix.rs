@@ -8,7 +8,7 @@ use crate::support::{expect, is_root, loop_turn, run_in, skipped, text, uflip};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::MutexGuard;
 
 const SIZE: u64 = 16 << 20;
@@ -281,6 +281,62 @@ fn a_loop_in_a_changed_root_is_known_by_its_inode() {
     assert_eq!(output.status.code(), Some(1), "{err}");
     let name = first.file_name().unwrap().to_string_lossy().into_owned();
     assert!(err.contains("nothing is written to") && err.contains(&name), "{err}");
+    still_ext4(&image);
+}
+
+/// Writes to `device` in a root of its own, whose `/sys` is made by `make_sys`.
+fn in_a_root_with(bench: &Bench, make_sys: &str, device: &Path, root: &str) -> Option<Output> {
+    let script = r#"
+        set -e
+        mkdir -p "$3/dev" "$3/proc" "$3/sys"
+        for folder in usr lib lib64; do
+            if [ -d /$folder ]; then mkdir "$3/$folder"; mount --bind -o ro /$folder "$3/$folder"; fi
+        done
+        for folder in dev proc; do mount --bind /$folder "$3/$folder"; done
+        cp "$1" "$3/uflip"
+        sys="$3/sys"
+        eval "$4"
+        exec chroot "$3" /uflip pattern "$2" --base SW --io-count 64 \
+            --erase-device "$2" --erase-device "$2+ext4+unknown-contents"
+    "#;
+    Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"])
+        .args([env!("CARGO_BIN_EXE_uflip"), plain(device), root, make_sys])
+        .current_dir(bench.folder.path())
+        .output()
+        .map_err(|_| skipped("there is no unshare command"))
+        .ok()
+}
+
+#[test]
+fn a_sysfs_that_tells_half_is_no_leave_in_a_changed_root() {
+    let mut bench = need!(Bench::new());
+    let image = bench.image("x.img");
+    need!(bench.ext4(&image));
+    let first = need!(bench.attach(&image));
+    need!(bench.mount(&first));
+    // Over the file, and over the device: what is claimed beneath matters too.
+    let over = [need!(bench.attach(&image)), need!(bench.attach(&first))];
+    let whole = "mount -t sysfs -o ro sysfs $sys";
+    let hidden = |folder: &str| format!("{whole}; mount -t tmpfs -o size=4k none $sys/{folder}");
+    let bound = "mkdir $sys/dev $sys/devices; for f in dev devices; do mount --bind /sys/$f $sys/$f; done";
+    let mut ways: Vec<String> =
+        ["class", "block", "class/block", "dev", "devices"].into_iter().map(hidden).collect();
+    ways.push(format!("{}; mount -t tmpfs -o size=4k none $sys/class/block", hidden("block")));
+    ways.push(bound.to_string());
+    // Without the node of the loop device that is mounted.
+    ways.push(format!("{whole}; umount $3/dev; cp -a $2 $3/dev/"));
+    let name = first.file_name().unwrap().to_string_lossy().into_owned();
+    for (number, way) in ways.iter().enumerate() {
+        for (target, device) in over.iter().enumerate() {
+            let root = format!("root{number}.{target}");
+            let output = need!(in_a_root_with(&bench, way, device, &root));
+            let err = text(&output.stderr);
+            assert!(!output.status.success(), "{way}: {err}");
+            let why = ["/sys", &name].iter().any(|word| err.contains(word));
+            assert!(err.contains("uflip:") && why, "{way}: {err}");
+        }
+    }
     still_ext4(&image);
 }
 
