@@ -398,6 +398,14 @@ fn behind(node: &Node, paths: &SysPaths) -> Option<Behind> {
     Some(Behind::File(FileRef { path, id: Some((status.device, status.inode)) }))
 }
 
+/// The device behind a loop device; `None` where a file or nothing is.
+pub(super) fn device_behind(node: &Node, paths: &SysPaths) -> Option<DevNumber> {
+    match behind(node, paths)? {
+        Behind::Device(number) => Some(number),
+        Behind::File(_) => None,
+    }
+}
+
 /// Opens the node of a device to ask about it, where it is the device's.
 fn open_node(node: &Node, paths: &SysPaths) -> Option<File> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOFOLLOW;
