@@ -3,17 +3,22 @@
 //!
 //! Method: a device is known by its serial and world-wide identifier, a loop
 //! device by its backing file, a file by its inode, birth and the key of its
-//! sidecar; all by kind, size, model and partition. A path is no identity: names
+//! sidecar; all by kind, size, model, partition and where that begins; a loop
+//! device over another device also by what it stands on, layer by layer, as the
+//! node behind it names whatever is there today. A path is no identity: names
 //! such as `/dev/sdb` move between boots. A file is the same where inode and
 //! birth are, whatever number its disk has today; where the file system keeps
 //! no births, where device number and inode are. What contents tell is in
 //! [`super::fingerprint`].
 //!
-//! Source: `loop(4)` (`LOOP_GET_STATUS64`), `statx(2)`.
+//! Limits: of what device mapper, MD and bcache are made of nothing is kept.
+//!
+//! Source: `loop(4)` (`LOOP_GET_STATUS64`), `statx(2)`, the kernel's
+//! `Documentation/ABI/stable/sysfs-block` (`start`).
 
 use super::fingerprint::{self, Fingerprint};
 use super::sysfs::{self, Node};
-use super::{DevNumber, DeviceFacts, Kind, SysPaths, device_facts, ioctl};
+use super::{DevNumber, DeviceFacts, Kind, SysPaths, block_facts, device_facts, ioctl, stack};
 use crate::scratch;
 use crate::stamp::Key;
 use crate::units::Bytes;
@@ -22,6 +27,12 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
+
+/// How many layers of loop devices over devices are followed.
+const LAYERS: usize = 8;
+
+/// Begins the name of what is otherwise in the layer beneath.
+const BENEATH: &str = "beneath it, ";
 
 /// A file, and which one of that name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,8 +70,12 @@ pub struct Identity {
     pub wwid: Option<String>,
     /// Which partition of the disk.
     pub partition: Option<u64>,
+    /// Where the partition begins, in sectors of 512 bytes.
+    pub start_sector: Option<u64>,
     /// The file behind a loop device.
     pub backing_file: Option<FileIdentity>,
+    /// Of a loop device over a device: that device, without its contents.
+    pub beneath: Option<Box<Identity>>,
     /// The file itself, where it is one.
     pub file: Option<FileIdentity>,
     /// What stood on a block device before the first write.
@@ -80,7 +95,9 @@ pub struct Difference {
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "its {} was {} and is {}", self.what, self.was, self.is)
+        let what = self.what.trim_start_matches(BENEATH);
+        let layers = &self.what[..self.what.len() - what.len()];
+        write!(f, "{layers}its {what} was {} and is {}", self.was, self.is)
     }
 }
 
@@ -90,24 +107,35 @@ impl std::fmt::Display for Difference {
 /// Where nothing is there or it cannot be looked at.
 pub fn identity(path: &Path, paths: &SysPaths) -> std::io::Result<Identity> {
     let facts = device_facts(path, paths)?;
-    let mut found = Identity::of_facts(&facts);
-    let resolved = Path::new(&facts.path);
-    match facts.number {
-        Some(number) => {
-            found.partition = Node::find(number, paths)
-                .filter(Node::is_partition)
-                .and_then(|node| sysfs::number(node.dir.join("partition")));
-            if let Some(path) = &facts.backing_file {
-                found.backing_file = Some(backing(resolved, number, path, paths));
-            }
-        }
-        None => {
-            let meta = std::fs::metadata(resolved)?;
-            let key = scratch::identity(resolved);
-            found.file = Some(FileIdentity { key, ..of_file(&facts.path, &meta) });
-        }
+    if let Some(number) = facts.number {
+        return Ok(of_device(&facts, number, paths, LAYERS));
     }
-    Ok(found)
+    let resolved = Path::new(&facts.path);
+    let meta = std::fs::metadata(resolved)?;
+    let key = scratch::identity(resolved);
+    let file = Some(FileIdentity { key, ..of_file(&facts.path, &meta) });
+    Ok(Identity { file, ..Identity::of_facts(&facts) })
+}
+
+/// Of block device `number`, and of at most so many `layers` beneath it.
+fn of_device(facts: &DeviceFacts, number: DevNumber, paths: &SysPaths, layers: usize) -> Identity {
+    let mut found = Identity::of_facts(facts);
+    let node = Node::find(number, paths);
+    if let Some(node) = node.as_ref().filter(|node| node.is_partition()) {
+        found.partition = sysfs::number(node.dir.join("partition"));
+        found.start_sector = sysfs::number(node.dir.join("start"));
+    }
+    if let Some(path) = &facts.backing_file {
+        found.backing_file = Some(backing(Path::new(&facts.path), number, path, paths));
+        let whole = node.and_then(|node| node.whole());
+        found.beneath = whole.filter(|_| layers > 0).and_then(|whole| {
+            let number = stack::device_behind(&whole, paths)?;
+            let path = Node::find(number, paths)?.dev_path(paths);
+            let facts = block_facts(&path, number, None, paths);
+            Some(Box::new(of_device(&facts, number, paths, layers - 1)))
+        });
+    }
+    found
 }
 
 /// The birth of a file in ns since 1970; `None` where the file system keeps none.
@@ -157,7 +185,9 @@ impl Identity {
             serial: facts.serial.clone(),
             wwid: facts.wwid.clone(),
             partition: None,
+            start_sector: None,
             backing_file: facts.backing_file.as_ref().map(file),
+            beneath: None,
             file: (facts.kind == Kind::File).then(|| file(&facts.path)),
             contents: None,
         }
@@ -209,6 +239,11 @@ impl Identity {
             let number = |identity: &Identity| identity.partition.map(|number| number.to_string());
             add("partition", number(self), number(now));
         }
+        // Folders of before have neither this nor what is beneath.
+        if self.start_sector.is_some() {
+            let place = |identity: &Identity| identity.start_sector.map(|at| format!("sector {at}"));
+            add("place on the disk", place(self), place(now));
+        }
         for (what, was, is) in
             [("backing file", &self.backing_file, &now.backing_file), ("file", &self.file, &now.file)]
         {
@@ -221,6 +256,14 @@ impl Identity {
                     add(what, path(was), path(is));
                 }
             }
+        }
+        match (&self.beneath, &now.beneath) {
+            (Some(was), Some(is)) => {
+                let beneath = was.differences(is).into_iter();
+                all.extend(beneath.map(|d| Difference { what: format!("{BENEATH}{}", d.what), ..d }));
+            }
+            (Some(was), None) => add("device beneath", Some(was.path.clone()), None),
+            (None, _) => {}
         }
         all
     }
@@ -306,6 +349,37 @@ mod tests {
         }
         let text = was.differences(&Identity { serial: Some("S2".into()), ..was.clone() })[0].to_string();
         assert_eq!(text, "its serial was S1 and is S2");
+    }
+
+    #[test]
+    fn a_partition_elsewhere_on_the_disk_is_another_one() {
+        let was = Identity { partition: Some(1), start_sector: Some(2048), ..disk() };
+        let moved = Identity { start_sector: Some(262_144), ..was.clone() };
+        let told = was.differences(&moved);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].to_string(), "its place on the disk was sector 2048 and is sector 262144");
+        assert_eq!(was.differences(&Identity { start_sector: None, ..was.clone() }).len(), 1);
+        let of_before = Identity { start_sector: None, ..was.clone() };
+        assert_eq!(of_before.differences(&moved), [], "not known then");
+    }
+
+    #[test]
+    fn what_a_loop_device_stands_on_tells() {
+        let over = |beneath: Identity| Identity { beneath: Some(Box::new(beneath)), ..disk() };
+        let lower = |ino| Identity { backing_file: Some(image(ino, Some(5))), ..disk() };
+        assert_eq!(over(over(lower(7))).differences(&over(over(lower(7)))), []);
+        let told = over(over(lower(7))).differences(&over(over(lower(8))));
+        assert_eq!(told.len(), 1);
+        let words = "beneath it, beneath it, its backing file was /x.img (inode 7) and is /x.img (inode 8)";
+        assert_eq!(told[0].to_string(), words);
+        let moved = Identity { path: "/dev/sdz".into(), ..lower(7) };
+        assert_eq!(over(lower(7)).differences(&over(moved)), [], "a name is no identity there either");
+        assert_eq!(over(lower(7)).differences(&disk())[0].what, "device beneath");
+        assert_eq!(disk().differences(&over(lower(7))), [], "not known then");
+        // Folders of before have neither field.
+        let mut json = serde_json::to_value(over(lower(7))).unwrap();
+        json.as_object_mut().unwrap().retain(|name, _| name != "beneath" && name != "start_sector");
+        assert_eq!(serde_json::from_value::<Identity>(json).unwrap(), disk());
     }
 
     #[test]

@@ -459,6 +459,14 @@ fn unresolved(number: DevNumber, upper: &Node, paths: &SysPaths) -> Option<Strin
     Node::find(number, paths).is_none().then(unknown)
 }
 
+/// The device behind a loop device; `None` where a file or nothing is.
+pub(super) fn device_behind(node: &Node, paths: &SysPaths) -> Option<DevNumber> {
+    match behind(node, paths, &mut Vec::new())? {
+        Behind::Device(number) => Some(number),
+        Behind::File(_) => None,
+    }
+}
+
 /// Opens the node of a device to ask about it, where it is the device's.
 fn open_node(node: &Node, paths: &SysPaths) -> Option<File> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOFOLLOW;

@@ -312,3 +312,79 @@ fn without_nulls(value: &serde_json::Value) -> serde_json::Value {
         other => other.clone(),
     }
 }
+
+/// Number and size are what they were, the place is not.
+#[test]
+fn a_partition_that_was_moved_is_another_device() {
+    let _turn = loop_turn();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let image = folder.join("a.img");
+    std::fs::File::create(&image).unwrap().set_len(4 * SIZE).unwrap();
+    let Some(device) = Attached::over(&image, None) else { return };
+    let partition = format!("{}p1", device.0);
+    let sectors = (SIZE / 512).to_string();
+    // The node may take a moment to be there.
+    let add = |start: u64| {
+        let made = Command::new("addpart").args([&device.0, "1", &start.to_string(), &sectors]).output();
+        let made = made.is_ok_and(|o| o.status.success());
+        made && (0..50).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            Path::new(&partition).exists()
+        })
+    };
+    let delete = || Command::new("delpart").args([&device.0, "1"]).output();
+    if !add(2048) {
+        skipped("addpart made no partition");
+        let _ = delete();
+        return;
+    }
+    begin(folder, "run", &partition);
+    let kept = finished_runs(&folder.join("out"));
+    delete().unwrap();
+    let moved = 2048 + SIZE / 512;
+    assert!(add(moved), "the partition was made before");
+    let err = resume(folder, 1, "run", None, &["--erase-device", &partition]);
+    let told = format!("its place on the disk was sector 2048 and is sector {moved}");
+    for part in ["another device", &told, "nothing was written"] {
+        assert!(err.contains(part), "{part}\n{err}");
+    }
+    assert_eq!(finished_runs(&folder.join("out")), kept);
+    let place = (moved * 512) as usize..(moved * 512 + SIZE) as usize;
+    assert!(std::fs::read(&image).unwrap()[place].iter().all(|b| *b == 0), "it was written to");
+    // Where it was, it is the one that was measured.
+    delete().unwrap();
+    assert!(add(2048), "the partition was made before");
+    resume(folder, 0, "run", None, &["--erase-device", &partition]);
+    delete().unwrap();
+}
+
+/// The device behind the loop device has the same name, and another file behind it.
+#[test]
+fn what_a_loop_device_stands_on_is_compared() {
+    let _turn = loop_turn();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (first, other) = (image(folder, "a.img", 0), image(folder, "b.img", 0));
+    let Some(lower) = Attached::over(&first, None) else { return };
+    let Some(upper) = Attached::over(Path::new(&lower.0), None) else { return };
+    let (name, under) = (upper.0.clone(), lower.0.clone());
+    begin(folder, "run", &name);
+    assert_eq!(manifest(folder)["target"]["identity"]["beneath"]["path"], under.as_str());
+    let kept = finished_runs(&folder.join("out"));
+    drop(upper);
+    let Some(lower) = lower.again(&other) else { return };
+    let Some(upper) = Attached::over(Path::new(&under), Some(&name)) else { return };
+    let err = resume(folder, 1, "run", None, &["--erase-device", &name]);
+    for part in
+        ["another device", "beneath it, its backing file was", "a.img", "b.img", "nothing was written"]
+    {
+        assert!(err.contains(part), "{part}\n{err}");
+    }
+    assert_eq!(finished_runs(&folder.join("out")), kept);
+    assert!(std::fs::read(&other).unwrap().iter().all(|b| *b == 0), "it was written to");
+    drop(upper);
+    let Some(_lower) = lower.again(&first) else { return };
+    let Some(_upper) = Attached::over(Path::new(&under), Some(&name)) else { return };
+    resume(folder, 0, "run", None, &["--erase-device", &name]);
+}
