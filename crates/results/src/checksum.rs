@@ -12,7 +12,8 @@
 //! 1961. Limits: against accidents, not against forgers: whoever changes a file
 //! on purpose can compute its checksum anew.
 
-use crate::error::{StoreError, path_error};
+use crate::error::StoreError;
+use crate::files::{read_json_bytes, unreadable};
 use flate2::Crc;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -147,12 +148,12 @@ pub struct Sealed {
 ///
 /// # Errors
 /// [`StoreError::Path`] where it cannot be read, [`StoreError::Damaged`] with
-/// `remedy` where it is no JSON.
+/// `remedy` where it is no regular file, too long, or no JSON.
 pub fn read_sealed(path: &Path, remedy: &str) -> Result<Option<Sealed>, StoreError> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match read_json_bytes(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(path_error("cannot read", path)(error)),
+        Err(error) => return Err(unreadable(path, error, remedy)),
     };
     let mut value: Value = serde_json::from_slice(&bytes)
         .map_err(|e| StoreError::Damaged { path: path.to_path_buf(), detail: format!("{e}; {remedy}") })?;

@@ -7,11 +7,13 @@
 use crate::checksum::{Seal, Sealed, checksum, read_sealed};
 use crate::complete::completeness;
 use crate::damage::{Damage, PLAN_EDITED, statements};
-use crate::error::{StoreError, path_error};
+use crate::error::StoreError;
+use crate::files::{read_inside, unreadable};
 use crate::rows::parse_rows;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use uflip_measure::Plan;
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats};
 
 /// The version of the store's format that this code writes and reads.
@@ -165,14 +167,19 @@ impl StoreContents {
         let mut plan = plan.ok_or_else(|| gone(&plan_path))?;
         let edited = plan.value.as_object_mut().and_then(|fields| fields.remove(EDITED)).is_some();
         let plan_edited = edited || plan.seal == Seal::Changed;
+        if let Err(error) = Plan::deserialize(&plan.value) {
+            let what =
+                format!("it is no plan ({error}), so nobody can tell which runs are missing; {RESTORE}");
+            damage.push(of_file("plan.json", &what));
+        }
         let (calibration, calibration_sum) = calibration(dir, &mut damage)?;
         if let Some(what) = logical_block(dir) {
             damage.push(of_file(crate::model::block::FILE, &what));
         }
         let runs_path = dir.join(crate::rows::FILE);
-        let bytes = std::fs::read(&runs_path).map_err(|error| match error.kind() {
+        let bytes = read_inside(&runs_path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => gone(&runs_path),
-            _ => path_error("cannot read", &runs_path)(error),
+            _ => unreadable(&runs_path, error, RESTORE),
         })?;
         let parsed = parse_rows(&bytes);
         damage.extend(parsed.damage);

@@ -14,7 +14,7 @@ use crate::error::{StoreError, path_error};
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use uflip_device::Bytes;
@@ -23,6 +23,8 @@ use uflip_device::Bytes;
 const BYTES_PER_IO: u64 = 10;
 /// Rights of a new file, less what the user's umask takes away.
 const NEW_FILE: u32 = 0o666;
+/// Bytes of a JSON file of a results folder at most: far more than any has.
+const LONGEST_JSON: u64 = 256 << 20;
 /// Bytes of a name that go into that of its temporary file.
 const LONGEST_STEM: usize = 200;
 
@@ -56,6 +58,61 @@ pub(crate) fn is_temporary_of(of: &str, name: &str) -> bool {
 pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits() as i32;
     OpenOptions::new().write(true).create_new(true).mode(mode).custom_flags(flags).open(path)
+}
+
+/// Opens a file in a results folder for reading: a file, or a link to one. A
+/// FIFO or a device would be waited for or read without end; it is not opened,
+/// and an error of kind `InvalidData`.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let regular = |meta: &Metadata| {
+        let text = || format!("it is no regular file but {}", kind_of(meta));
+        if meta.is_file() { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidData, text())) }
+    };
+    // Opening alone may set something off with a device or a FIFO.
+    regular(&path.metadata()?)?;
+    // Against whoever exchanges it between the two calls.
+    let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// The error of [`open_regular`] as one of the store: what is no file is damage.
+pub(crate) fn unreadable(path: &Path, error: io::Error, remedy: &str) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::InvalidData => {
+            StoreError::Damaged { path: path.to_path_buf(), detail: format!("{error}; {remedy}") }
+        }
+        _ => path_error("cannot read", path)(error),
+    }
+}
+
+/// The contents of a file of a results folder.
+///
+/// # Errors
+/// What the system says; of kind `InvalidData` where it is no regular file.
+pub fn read_inside(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// [`read_inside`] of a JSON file, which is never as long as to fill the memory.
+///
+/// # Errors
+/// As [`read_inside`], and of kind `InvalidData` where it is too long.
+pub fn read_json_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    read_at_most(path, LONGEST_JSON)
+}
+
+fn read_at_most(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(longest + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > longest {
+        let text = format!("it is longer than {}, which no such file is", Bytes(longest));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    Ok(bytes)
 }
 
 /// Opens a file in a results folder for writing: the file itself, never what a

@@ -54,7 +54,7 @@ pub use claim::Claim;
 pub use contents::{FORMAT, Manifest, RecordFile, RunRow, StoreContents};
 pub use error::StoreError;
 pub use export::Format;
-pub use files::write_json;
+pub use files::{read_inside, read_json_bytes, write_json};
 pub use output::Output;
 pub use profile::Profile;
 pub use records::{read_records, read_row_groups};

@@ -8,6 +8,7 @@
 
 use crate::encode::{Dictionary, Planes, delta};
 use crate::error::{StoreError, path_error};
+use crate::files::{open_regular, unreadable};
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel,
 };
@@ -407,7 +408,7 @@ pub(crate) fn read_chosen_row_groups(
     wanted: impl Fn(usize) -> bool,
     mut each: impl FnMut(usize, u32, &[IoRecord]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let file = File::open(path).map_err(path_error("cannot open", path))?;
+    let file = open_regular(path).map_err(|e| unreadable(path, e, "the run must be measured again"))?;
     let damaged = |e: ParquetError| StoreError::Damaged {
         path: path.to_path_buf(),
         detail: format!("{e}; the run must be measured again"),

@@ -11,11 +11,12 @@ use crate::claim::{Claim, LOCK};
 use crate::contents::{EDITED, MANIFEST_CHANGED, Manifest, RecordFile, RunRow, StoreContents};
 use crate::error::{StoreError, path_error};
 use crate::files::{
-    append, is_temporary_of, kind_of, no_room, open_inside, sync_dir, temporary_name, write_whole,
+    append, is_temporary_of, kind_of, no_room, open_inside, read_inside, sync_dir, temporary_name,
+    unreadable, write_whole,
 };
 use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
 use crate::rows::parse_rows;
-use crate::verify::{in_parallel, verify, wrong};
+use crate::verify::{in_parallel, judge, verify, wrong};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -525,7 +526,7 @@ fn repair_runs(
     notes: &mut Vec<String>,
 ) -> Result<HashSet<u32>, StoreError> {
     let path = dir.join(names::RUNS);
-    let bytes = std::fs::read(&path).map_err(path_error("cannot read", &path))?;
+    let bytes = read_inside(&path).map_err(|e| unreadable(&path, e, "restore it from a copy"))?;
     let parsed = parse_rows(&bytes);
     if parsed.end < bytes.len() {
         notes.push(format!("the last line of {} was torn and is cut off", path.display()));
@@ -536,8 +537,9 @@ fn repair_runs(
     }));
     let plan: Option<Plan> = serde_json::from_value(contents.plan.clone()).ok();
     let planned: HashMap<u32, &RunSpec> = plan.iter().flat_map(Plan::runs).map(|run| (run.id, run)).collect();
-    let found =
-        in_parallel(&parsed.lines, |line| wrong(dir, &line.row, planned.get(&line.row.spec.id).copied()));
+    let found = in_parallel(&parsed.lines, |line| {
+        wrong(dir, &line.row, judge(contents.plan_edited, &planned, &line.row))
+    });
     let (mut text, mut kept) = (Vec::new(), HashSet::new());
     for (line, wrong) in parsed.lines.iter().zip(found) {
         let (id, file) = (line.row.spec.id, &line.row.records.file);

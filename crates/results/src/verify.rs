@@ -4,18 +4,21 @@
 //! A row of a version without checksums has its record file's numbers instead:
 //! the run's number in every row group, the count, and the statistics, which
 //! are computed again by the rules that made them (`stats.rs`) and must be the
-//! same; what the row says of the run itself must be what the plan says.
+//! same. What a row says of the run itself must be what the plan says, where the
+//! plan has it and nobody edited it: a sound row of another folder is none of this one.
 //! Memory is bounded by a row group and what [`StatsBuilder`] holds.
 
 use crate::checksum::checksum_of;
 use crate::contents::{RunRow, StoreContents};
 use crate::damage::Damage;
 use crate::error::StoreError;
+use crate::files::open_regular;
 use crate::records::read_row_groups;
 use crate::stats::StatsBuilder;
 use crate::store::record_name;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,12 +32,11 @@ const ROUNDING: f64 = 1e-9;
 /// Takes the runs out of `contents` whose record files are not theirs, and
 /// notes each as damage.
 pub(crate) fn verify(contents: &mut StoreContents) {
-    let old = contents.runs.iter().any(|row| row.records.checksum.is_none());
-    let plan = old.then(|| serde_json::from_value::<Plan>(contents.plan.clone()).ok()).flatten();
+    let plan = Plan::deserialize(&contents.plan).ok();
     let planned: HashMap<u32, &RunSpec> =
         plan.iter().flat_map(|plan| plan.runs()).map(|run| (run.id, run)).collect();
-    let dir = &contents.dir;
-    let found = in_parallel(&contents.runs, |row| wrong(dir, row, planned.get(&row.spec.id).copied()));
+    let (dir, edited) = (&contents.dir, contents.plan_edited);
+    let found = in_parallel(&contents.runs, |row| wrong(dir, row, judge(edited, &planned, row)));
     let mut rows = std::mem::take(&mut contents.runs).into_iter().zip(found);
     let damage = &mut contents.damage;
     contents.runs = rows
@@ -50,15 +52,37 @@ pub(crate) fn verify(contents: &mut StoreContents) {
         .collect();
 }
 
-/// What is wrong with a row's record file, if anything is.
+/// The plan's run to hold a row against. A plan that somebody edited since says
+/// nothing against a row with a checksum: that tells itself what was run.
+pub(crate) fn judge<'a>(
+    edited: bool,
+    planned: &HashMap<u32, &'a RunSpec>,
+    row: &RunRow,
+) -> Option<&'a RunSpec> {
+    let judges = !edited || row.records.checksum.is_none();
+    planned.get(&row.spec.id).copied().filter(|_| judges)
+}
+
+/// What is wrong with a row or its record file, if anything is.
 pub(crate) fn wrong(dir: &Path, row: &RunRow, planned: Option<&RunSpec>) -> Option<String> {
     if row.records.file != record_name(row.spec.id) {
         return Some(format!("it is not the record file of run {}", row.spec.id));
     }
+    if let Some(planned) = planned
+        && *planned != row.spec
+    {
+        return Some(format!("it is not the plan's run: {}", difference(planned, &row.spec)));
+    }
     let path = dir.join(&row.records.file);
-    let (sum, length) = match File::open(&path).and_then(checksum_of) {
+    let read = open_regular(&path).and_then(|file| match file.metadata()?.len() {
+        // Nothing that long is read to its end.
+        length if length != row.records.bytes => Ok((String::new(), length)),
+        _ => checksum_of(file),
+    });
+    let (sum, length) = match read {
         Ok(read) => read,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some("it is missing".into()),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Some(error.to_string()),
         Err(error) => return Some(format!("it cannot be read: {error}")),
     };
     if length != row.records.bytes {
@@ -67,15 +91,25 @@ pub(crate) fn wrong(dir: &Path, row: &RunRow, planned: Option<&RunSpec>) -> Opti
     match &row.records.checksum {
         Some(kept) if *kept == sum => None,
         Some(kept) => Some(format!("its checksum is {sum} and was {kept}")),
-        None => unlike(&path, row, planned),
+        None => unlike(&path, row),
     }
 }
 
+/// The first field in which a row's run is another than the plan's, in words.
+fn difference(planned: &RunSpec, row: &RunSpec) -> String {
+    let (planned, row) = (serde_json::to_value(planned), serde_json::to_value(row));
+    let (Ok(Value::Object(planned)), Ok(Value::Object(row))) = (planned, row) else {
+        return "it differs".into();
+    };
+    let of = |from: &Map<String, Value>, key: &str| from.get(key).map_or("none".into(), Value::to_string);
+    let key = planned.keys().chain(row.keys()).find(|key| planned.get(*key) != row.get(*key));
+    key.map_or("it differs".into(), |key| {
+        format!("its line has {key} {}, plan.json {}", of(&row, key), of(&planned, key))
+    })
+}
+
 /// What of a record file differs from a row that has no checksum of it.
-fn unlike(path: &Path, row: &RunRow, planned: Option<&RunSpec>) -> Option<String> {
-    if planned.is_some_and(|planned| *planned != row.spec) {
-        return Some(format!("the line of run {} is not as plan.json has it", row.spec.id));
-    }
+fn unlike(path: &Path, row: &RunRow) -> Option<String> {
     let patterns = if row.spec.baseline.contains('/') { 2 } else { 1 };
     let (mut stats, mut others, mut n) = (StatsBuilder::new(row.spec.io_ignore, patterns), 0u64, 0u64);
     let read = read_row_groups(path, |run, records| {

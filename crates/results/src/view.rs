@@ -16,6 +16,7 @@ pub(crate) mod words;
 pub use marks::{Mark, MarkKind};
 
 use crate::contents::{RunRow, StoreContents, one_line};
+use crate::files::open_regular;
 use crate::profile::{self, Profile};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -156,7 +157,7 @@ pub(crate) const DERIVED_FROM: &str = "<meta name=\"uflip-derived-from\" content
 /// That the folder's report is of other runs, where it is.
 fn old_report(contents: &StoreContents) -> Option<String> {
     let mut start = Vec::new();
-    let file = std::fs::File::open(contents.dir.join("report.html")).ok()?;
+    let file = open_regular(&contents.dir.join("report.html")).ok()?;
     file.take(1024).read_to_end(&mut start).ok()?;
     let start = String::from_utf8_lossy(&start);
     let (_, rest) = start.split_once(DERIVED_FROM)?;

@@ -679,3 +679,106 @@ fn a_flipped_bit_of_the_plan_is_said_everywhere() {
     let made: Value = serde_json::from_str(&expect(at, 0, &gate).0).unwrap();
     assert!(made["subjects"][1]["alerts"][0].as_str().unwrap().starts_with(words), "{made}");
 }
+
+/// The end of a command that must come to one: its code and what it said.
+fn ends(folder: &Path, args: &[&str]) -> (i32, String) {
+    let said = tempfile::NamedTempFile::new().unwrap();
+    let (out, err) = (said.reopen().unwrap(), said.reopen().unwrap());
+    let mut command = crate::support::uflip();
+    let mut child = command.current_dir(folder).args(args).stdout(out).stderr(err).spawn().unwrap();
+    let start = std::time::Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            let text = String::from_utf8_lossy(&fs::read(said.path()).unwrap()).into_owned();
+            return (status.code().unwrap(), text);
+        }
+        if start.elapsed().as_secs() > 60 {
+            child.kill().unwrap();
+            panic!("uflip {args:?} hangs");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// What is no file is not waited for, nor read without end.
+#[test]
+fn a_fifo_or_a_device_in_the_place_of_a_file_is_damage_and_no_hang() {
+    let folder = tempfile::tempdir().unwrap();
+    measured(folder.path(), "sim:mtron");
+    let at = folder.path();
+    copy(&at.join("o"), &at.join("good"));
+    let names = ["ios/run-000003.parquet", "manifest.json", "plan.json", "runs.ndjson", "calibration.json"];
+    for name in [&names[..], &["profile.json", "job.json", "logical-block.json", "report.html"]].concat() {
+        for fifo in [true, false] {
+            fs::remove_dir_all(at.join("o")).unwrap();
+            copy(&at.join("good"), &at.join("o"));
+            let path = at.join("o").join(name);
+            let _ = fs::remove_file(&path);
+            if fifo {
+                assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+            } else {
+                std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+            }
+            let (_, said) = ends(at, &["show", "o"]);
+            if names.contains(&name) {
+                assert!(said.contains("it is no regular file but a "), "{name}: {said}");
+            }
+            let (code, said) = ends(at, &["compare", "good", "o", "--no-html", "--fail-if", "SR > 9x"]);
+            assert!(!names.contains(&name) || code != 0, "{name}: {said}");
+            ends(at, &["report", "o"]);
+            ends(at, &["run", "-o", "o", "--resume"]);
+        }
+    }
+}
+
+/// A plan that is none hides what is missing: that is damage, and a gate fails.
+#[test]
+fn a_plan_that_is_none_is_damage_and_fails_a_gate() {
+    let folder = tempfile::tempdir().unwrap();
+    let (at, dir) = (folder.path(), folder.path().join("o"));
+    measured(at, "sim:mtron");
+    copy(&dir, &at.join("good"));
+    with_lines(&dir, |lines| lines.truncate(5));
+    let plan = fs::read_to_string(dir.join("plan.json")).unwrap();
+    fs::write(dir.join("plan.json"), plan.replacen("\"steps\"", "\"stepz\"", 1)).unwrap();
+    let words = "Damaged: plan.json: it is no plan (missing field `steps`)";
+    for command in ["show", "report", "profile", "export"] {
+        let (_, said) = ends(at, &[command, "o"]);
+        assert!(said.contains(words), "{command}: {said}");
+    }
+    let (out, _) = expect(at, 0, &["compare", "good", "o", "--no-html"]);
+    assert!(out.starts_with(&format!("! B o: {words}")), "{out}");
+    let (code, said) = ends(at, &["compare", "good", "o", "--no-html", "--fail-if", "SR > 9x"]);
+    assert!(code != 0 && said.contains(words), "{said}");
+}
+
+/// A sound row and its sound record file, but of another device's folder.
+#[test]
+fn a_run_of_another_folder_is_not_taken_for_one_of_the_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let (at, dir) = (folder.path(), folder.path().join("o"));
+    measured(at, "sim:mtron");
+    let small = fs::read_to_string(at.join("small.json")).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let mut plan: Value = serde_json::from_str(&small).unwrap();
+    for step in plan["steps"].as_array_mut().unwrap().iter_mut().filter(|s| s["step"] == "run") {
+        step["io_count"] = 80.into();
+    }
+    fs::write(other.path().join("small.json"), plan.to_string()).unwrap();
+    expect(other.path(), 0, &["run", "sim:mtron", "--plan", "small.json", "-o", "o"]);
+    let foreign = other.path().join("o");
+    let line = lines(&foreign).into_iter().find(|l| l.contains("\"id\":3,")).unwrap();
+    with_lines(&dir, |lines| {
+        let own = lines.iter().position(|l| l.contains("\"id\":3,")).unwrap();
+        lines[own] = line.clone();
+    });
+    fs::copy(record(&foreign, 3), record(&dir, 3)).unwrap();
+    let (out, _) = expect(at, 0, &["show", "o"]);
+    let words = "! Damaged: ios/run-000003.parquet: it is not the plan's run: \
+                 its line has io_count 80, plan.json 96; run 3 is left out";
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat(&out).starts_with(words), "{out}");
+    expect(at, 0, &["run", "-o", "o", "--resume"]);
+    let (out, _) = expect(at, 0, &["show", "o"]);
+    assert!(!out.contains("Damaged") && !out.contains("Incomplete"), "{out}");
+}
