@@ -352,7 +352,7 @@ pub fn resume(args: &JobArgs, command: &str) -> anyhow::Result<Session> {
     let contents = Store::open(&dir)?;
     args.typed.refuse_without_effect(&contents, &HEEDED)?;
     let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())
-        .with_context(|| format!("{} was not made by uflip job", dir.display()))?;
+        .with_context(|| format!("{}/manifest.json does not say what uflip job was asked for: another command made it, or it is damaged", dir.display()))?;
     let typed = target_name(Some(&args.target))?;
     let answer = same_device::ask(&Asked {
         contents: &contents,

@@ -90,7 +90,10 @@ fn go_on(args: LogicalBlockArgs) -> anyhow::Result<()> {
     let job = JobArgs { output: Some(dir.clone()), resume: true, seed, other_device, typed, ..job };
     let mut session = resume(&job, "logical-block")?;
     if !session.job.lines.iter().all(|line| line.name.starts_with(logical_block::LINE)) {
-        return Err(usage(format!("{} was not made by uflip logical-block", dir.display())));
+        return Err(usage(format!(
+            "{}/manifest.json does not say what uflip logical-block was asked for: another command made it, or it is damaged",
+            dir.display()
+        )));
     }
     conclude(&target, &again, &dir, &mut session, json)
 }

@@ -284,7 +284,7 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
     let contents = Store::open(&dir)?;
     args.typed.refuse_without_effect(&contents, &HEEDED)?;
     let options: RunOptions = serde_json::from_value(contents.manifest.options.clone())
-        .with_context(|| format!("{} was not made by uflip run", dir.display()))?;
+        .with_context(|| format!("{}/manifest.json does not say what uflip run was asked for: another command made it, or it is damaged", dir.display()))?;
     let typed = args.target.as_deref().map(|target| target_name(Some(target))).transpose()?;
     let answer = same_device::ask(&Asked {
         contents: &contents,
