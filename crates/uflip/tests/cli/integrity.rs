@@ -683,7 +683,8 @@ fn a_flipped_bit_of_the_plan_is_said_everywhere() {
 /// The end of a command that must come to one: its code and what it said.
 fn ends(folder: &Path, args: &[&str]) -> (i32, String) {
     let said = tempfile::NamedTempFile::new().unwrap();
-    let (out, err) = (said.reopen().unwrap(), said.reopen().unwrap());
+    let out = said.reopen().unwrap();
+    let err = out.try_clone().unwrap();
     let mut command = crate::support::uflip();
     let mut child = command.current_dir(folder).args(args).stdout(out).stderr(err).spawn().unwrap();
     let start = std::time::Instant::now();
