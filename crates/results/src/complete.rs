@@ -71,19 +71,19 @@ fn statement(
     if known && !calibrated.is_some_and(Value::is_object) {
         return Some(format!(
             "Incomplete: the calibration was not brought to its end ({n} runs are kept), nothing else was measured; \
-             go on with: {go_on}."
+             go on with: {go_on}"
         ));
     }
     let main = || plan.runs().filter(|run| !calibration(run));
     if auto && !found.missing.is_empty() && main().all(|run| !kept.contains(&run.id)) {
         return Some(format!(
-            "Incomplete: calibrated only: none of the {} runs of the plan is kept; measure by it: {go_on}.",
+            "Incomplete: calibrated only: none of the {} runs of the plan is kept; measure by it: {go_on}",
             main().count()
         ));
     }
     if !found.missing.is_empty() {
         return Some(format!(
-            "Incomplete: {n} of {planned} planned runs are kept, {} are missing; go on with: {go_on}.",
+            "Incomplete: {n} of {planned} planned runs are kept, {} are missing; go on with: {go_on}",
             found.missing.len()
         ));
     }
@@ -92,7 +92,7 @@ fn statement(
     (known && probed && of("/drift").is_none_or(Value::is_null)).then(|| {
         format!(
             "Incomplete: all {planned} planned runs are kept, but not the probe of the state after them; \
-             go on with: {go_on}."
+             go on with: {go_on}"
         )
     })
 }

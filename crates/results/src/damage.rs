@@ -52,7 +52,7 @@ pub(crate) fn statements(contents: &StoreContents) -> Vec<String> {
         && completeness(contents).statement.is_none()
         && let Some(last) = said.last_mut()
     {
-        last.push_str(&format!(" Measure what is left out again: {}.", crate::complete::go_on(contents)));
+        last.push_str(&format!(" Measure what is left out again: {}", crate::complete::go_on(contents)));
     }
     said
 }

@@ -453,7 +453,7 @@ fn an_incomplete_benchmark_says_so_first_and_fails_a_gate() {
         let (out, _) = expect(at, 0, &[command, "o"]);
         let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            flat.starts_with(&words) && flat.contains("go on with: uflip run -o o --resume."),
+            flat.starts_with(&words) && flat.contains("go on with: uflip run -o o --resume"),
             "{command}: {out}"
         );
     }
