@@ -139,7 +139,8 @@ fn the_kernels_trace_is_read_and_predicted() {
         (&facts["character"]["writes"], &facts["character"]["write_bytes"]),
         (&40.into(), &327_680.into())
     );
-    assert_eq!(facts["character"]["sizes"]["8192"], 40);
+    // All requests of that size: what the safety checks read may have some, too.
+    assert!(facts["character"]["sizes"]["8192"].as_u64() >= Some(40), "{facts:#}");
     assert!(facts["measured_ns"].as_f64().unwrap() > 0.0, "{facts:#}");
 }
 
