@@ -1,7 +1,7 @@
 //! Stores made for tests of the report, with known response times.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
-use crate::common::{feed, manifest, outcome, spec};
+use crate::common::{feed, manifest, outcome, plan_with, spec};
 use serde_json::{Value, json};
 use std::path::Path;
 use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
@@ -24,11 +24,10 @@ pub fn store(dir: &Path) -> Store {
     manifest.target = json!({"name": HOSTILE, "warnings": [HOSTILE]});
     manifest.host = json!({"hostname": HOSTILE});
     manifest.options = json!({"engine": HOSTILE});
-    let plan: Value = json!({
-        "geometry": {"capacity": 1u64 << 30},
-        "notes": [HOSTILE],
-        "skipped": [{"micro_benchmark": "locality", "label": HOSTILE, "reason": HOSTILE}],
-    });
+    let skipped = json!([
+        {"micro_benchmark": "locality", "baseline": "RW", "label": HOSTILE, "reason": HOSTILE}
+    ]);
+    let plan = plan_with(json!([HOSTILE]), skipped);
     let mut store = Store::create(dir, &manifest, &plan).expect("a store");
     store.set_durability(Durability::RELAXED);
     store

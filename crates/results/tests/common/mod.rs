@@ -25,8 +25,18 @@ pub fn manifest() -> Manifest {
     manifest
 }
 
+/// A plan with no step of its own: the runs of these tests are nobody's.
 pub fn plan() -> Value {
-    json!({"runs": 3})
+    plan_with(json!([]), json!([]))
+}
+
+/// The same with notes and what was left out.
+pub fn plan_with(notes: Value, skipped: Value) -> Value {
+    json!({
+        "format": 1, "tool_version": "0.1.0", "target": "sim:test",
+        "geometry": {"capacity": 1u64 << 30, "sector": 512}, "seed": 42, "io_size": 32_768,
+        "preset": "quick", "steps": [], "skipped": skipped, "notes": notes,
+    })
 }
 
 pub fn record(run: u32, i: u64) -> IoRecord {

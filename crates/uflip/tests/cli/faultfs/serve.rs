@@ -191,18 +191,23 @@ impl Filesystem for Served {
         if let Err(errno) = self.judge(&mut state, &new_name.to_string_lossy()) {
             return reply.error(errno);
         }
-        if parent != new_parent {
-            return reply.error(Errno::EXDEV);
-        }
-        if state.disk.named(parent.0, name).is_none() {
-            return reply.error(ENOENT);
-        }
-        let there = state.disk.named(parent.0, new_name).is_some();
+        let Some(ino) = state.disk.named(parent.0, name) else { return reply.error(ENOENT) };
+        let there = state.disk.named(new_parent.0, new_name).is_some();
         if there && flags.contains(RenameFlags::RENAME_NOREPLACE) {
             return reply.error(Errno::EEXIST);
         }
-        if let Some(folder) = state.disk.folder(parent.0) {
-            folder.rename(name, new_name);
+        // Between two folders a power cut may keep either half.
+        if parent == new_parent {
+            if let Some(folder) = state.disk.folder(parent.0) {
+                folder.rename(name, new_name);
+            }
+        } else {
+            if let Some(folder) = state.disk.folder(parent.0) {
+                folder.remove(name);
+            }
+            if let Some(folder) = state.disk.folder(new_parent.0) {
+                folder.put(new_name, ino);
+            }
         }
         reply.ok();
     }
