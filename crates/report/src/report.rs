@@ -13,7 +13,7 @@
 //! | `embed.rs`, `trace.rs`, `aggregate.rs`, `windows.rs`, `blob.rs` | the runs' IOs |
 //! | `table.rs` | the runs |
 //! | `others.rs` | what else is in the folder: job, logical block, calibration, models |
-//! | `page.rs`, `sha256.rs`, `page.html`, `style.css` | the page and its policy |
+//! | `page.rs`, `page.html`, `style.css` | the page and its policy |
 //! | `base.js` | elements, numbers with units, colours |
 //! | `profile.js` | the card, hints, findings, nearest devices |
 //! | `charts.js` | the micro-benchmarks |
@@ -29,7 +29,6 @@ mod blob;
 mod embed;
 mod others;
 mod page;
-pub(crate) mod sha256;
 mod table;
 mod trace;
 mod windows;
