@@ -102,8 +102,13 @@ pub fn render(contents: &StoreContents) -> Result<Report, StoreError> {
 pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) -> Result<Report, StoreError> {
     let derived_from = profile::derivation(contents);
     let (profile, note) = profile::of_store(contents)?;
+    // Nothing is shown without what speaks against it.
+    let profile = match profile {
+        None => Some(profile::build(contents)?),
+        some => some,
+    };
     let mut view = view::build_with(contents, profile.as_ref());
-    view.soundness.extend(note);
+    view.notes.extend(note);
     let others = others::read(contents)?;
     let found = profile.as_ref().map_or_else(Vec::new, |p| nearest(p, known));
     let profile = profile.map(others::lighter);
