@@ -104,7 +104,7 @@ pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) ->
     let (profile, note) = profile::of_store(contents)?;
     // Nothing is shown without what speaks against it.
     let profile = match profile {
-        None => Some(profile::build(contents)?),
+        None => profile::build(contents).ok(),
         some => some,
     };
     let mut view = view::build_with(contents, profile.as_ref());

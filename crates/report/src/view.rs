@@ -207,7 +207,8 @@ pub fn build_with(contents: &StoreContents, profile: Option<&Profile>) -> View {
 
 /// What the profile says of the four baselines.
 fn baseline_levels(profile: &Profile) -> Vec<BaselineLevel> {
-    let ns = |ms: f64| ms * 1e6;
+    // To a tenth of a nanosecond, so that it is the same as text.
+    let ns = |ms: f64| (ms * 1e7).round() / 10.0;
     let level = |baseline: Baseline| {
         let evidence = profile.baseline_ms.evidence.get(baseline.name());
         Some(BaselineLevel {
