@@ -191,9 +191,9 @@ impl Flash {
     /// An erased device of a checked description.
     pub fn new(
         d: &Description,
-        g: &describe::Geometry,
+        g: &describe::FlashArray,
         t: &describe::Timing,
-        f: &describe::Ftl,
+        f: &describe::FtlOptions,
         seed: u64,
     ) -> Flash {
         let shape = Shape::new(d, g, f);
