@@ -215,7 +215,7 @@ impl Flat {
 
     fn bast(&mut self) -> Result<BastOptions, NoEffect> {
         let (unit_kib, loses_order) = (self.unit_kib.take(), self.loses_order.take());
-        if loses_order.is_some() && unit_kib.is_none() {
+        if loses_order == Some(true) && unit_kib.is_none() {
             let (with, instead) = ("a map of pages", "give ftl.unit_kib or remove it");
             return Err(NoEffect { key: "loses_order", with: with.into(), instead: instead.into() });
         }
@@ -323,6 +323,7 @@ mod tests {
             "kind = \"page\"\ngc = \"d-choices\"\ngc_choices = 3\nsuperblock_dies = 2",
             "kind = \"dftl\"\ngc = \"cost-benefit\"\nhot_cold = true",
             "kind = \"bast\"\nunit_kib = 4\nloses_order = true\nwear_levelling = \"static\"",
+            "kind = \"bast\"",
             "kind = \"fast\"\nlog_superblocks = 4",
             "kind = \"block\"\nopen_blocks = 5",
         ];
