@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Shape, config, description, ios, run, shape};
+use common::{Workload, config, description, ios, run, shape};
 use proptest::prelude::*;
 use uflip_device::rng::Rng;
 use uflip_device::{Blocks, Bytes, Device, IoRecord, Mode};
@@ -20,7 +20,7 @@ fn open(text: &str) -> (Description, SimDevice) {
 }
 
 /// Runs IOs a few at a time with audits in between.
-fn audited(text: &str, shape: Shape) -> Result<(), String> {
+fn audited(text: &str, shape: Workload) -> Result<(), String> {
     let (d, mut device) = open(text);
     device.watch();
     let all = ios(shape, d.capacity_mib << 20, d.sector_bytes);
@@ -73,7 +73,7 @@ fn page_mapping_without_over_provisioning_keeps_a_free_superblock() {
              superblock_dies = 1\n"
         );
         for seed in 0..30 {
-            let shape = Shape { seed, ios: 600, space: 16, sequential: seed % 4, trims: seed % 2 };
+            let shape = Workload { seed, ios: 600, space: 16, sequential: seed % 4, trims: seed % 2 };
             assert_eq!(audited(&text, shape), Ok(()));
         }
     }
@@ -162,7 +162,7 @@ proptest! {
         let text = lines.join("\n");
         if let Ok(d) = check(&text) && d.capacity_mib <= 4096 {
             let mut device = SimDevice::new(&d, 1).unwrap();
-            let shape = Shape { seed: 1, ios: 50, space: 16, sequential: 1, trims: 1 };
+            let shape = Workload { seed: 1, ios: 50, space: 16, sequential: 1, trims: 1 };
             run(&mut device, vec![ios(shape, d.capacity_mib << 20, d.sector_bytes)]);
         }
     }

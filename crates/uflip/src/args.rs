@@ -503,6 +503,9 @@ pub enum SimCommand {
         /// Print the description as JSON
         #[arg(long)]
         json: bool,
+        /// Print the description's file, to be saved and changed
+        #[arg(long, conflicts_with = "json")]
+        toml: bool,
     },
     /// Check a description
     Check {

@@ -219,19 +219,6 @@ impl Sampler {
     }
 }
 
-/// The sample that a run's records give; `None` below eight whole syncs.
-pub fn sample_of(
-    run: u32,
-    every: u32,
-    io_bytes: u64,
-    records: &[IoRecord],
-    block: Bytes,
-) -> Option<MergeSample> {
-    let mut sampler = Sampler::new(every, block);
-    sampler.push(records);
-    sampler.finish(run, io_bytes)
-}
-
 /// T of a sector by `fit`, at the sample's f and R.
 fn predicted(fit: &MergeFit, at: &Sample) -> Option<f64> {
     let sectors = at.focal_factor * at.sectors_per_sync;
@@ -341,7 +328,9 @@ mod tests {
             }
             push(Mode::Flush, 0, 0, 1000);
         }
-        sample_of(id, every, size, &records, block).unwrap()
+        let mut sampler = Sampler::new(every, block);
+        sampler.push(&records);
+        sampler.finish(id, size).unwrap()
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn ftl(draw: &mut Draw, kind: &str) -> String {
 
 /// What kind of IO a device gets.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct Workload {
     pub seed: u64,
     pub ios: u64,
     /// Share of the device written to, in sixteenths.
@@ -185,13 +185,13 @@ pub struct Shape {
     pub trims: u64,
 }
 
-pub fn shape() -> impl Strategy<Value = Shape> {
+pub fn shape() -> impl Strategy<Value = Workload> {
     (any::<u64>(), 50u64..600, 1u64..=16, 0u64..=4, 0u64..=1)
-        .prop_map(|(seed, ios, space, sequential, trims)| Shape { seed, ios, space, sequential, trims })
+        .prop_map(|(seed, ios, space, sequential, trims)| Workload { seed, ios, space, sequential, trims })
 }
 
 /// Random IOs of whole sectors, now and then sequential, with pauses.
-pub fn ios(shape: Shape, capacity: u64, sector: u64) -> Vec<Io> {
+pub fn ios(shape: Workload, capacity: u64, sector: u64) -> Vec<Io> {
     let mut rng = Rng::new(shape.seed);
     let sectors = (capacity / sector * shape.space / 16).max(128);
     let mut next = 0;
