@@ -1,12 +1,14 @@
 //! The engines on real files: what they do arrives, what fails is said.
 
+mod common;
+
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use uflip_device::stamp::Key;
 use uflip_device::{
-    Blocks, Buffering, Bytes, Data, Device, DeviceError, Engine, EngineOptions, Geometry, Io, IoRecord,
-    KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
+    Blocks, Buffering, Bytes, Data, Device, DeviceError, Discard, Engine, EngineOptions, Geometry, Io,
+    IoRecord, KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
 };
 
 const SIZE: u64 = 4 << 20;
@@ -197,5 +199,60 @@ fn a_file_that_comes_to_lie_otherwise_is_told_and_own_trims_are_not() {
         assert_eq!(changed(Mode::Read, 65536, vec![0, 131_072]), (true, true), "{engine}: on holes");
         assert_eq!(changed(Mode::Write, 65536, all(65536)), (true, false), "{engine}: filled by the run");
         assert_eq!(changed(Mode::Read, 65536, all(65536)), (false, false), "{engine}");
+    }
+}
+
+#[test]
+fn both_engines_discard_on_a_block_device() {
+    let _one = common::serial();
+    for (engine, discard) in
+        [(Engine::Sync, Discard::Plain), (URING, Discard::Plain), (URING, Discard::Secure)]
+    {
+        let device = match common::LoopDevice::create(SIZE) {
+            Ok(device) => device,
+            Err(why) => return common::skipped(&format!("no loop device: {why}")),
+        };
+        std::fs::write(device.backing(), vec![7u8; SIZE as usize]).unwrap();
+        let mut opened = open(device.path(), EngineOptions { engine, discard, ..Default::default() });
+        let trims = ios(Mode::Trim, 65536, [0, 131_072]);
+        match run(&mut opened, vec![trims]) {
+            Ok((end, _)) => {
+                assert_eq!(end.ios, 2, "{engine}");
+                let content = std::fs::read(device.backing()).unwrap();
+                let is_gone = |at: usize| content[at..at + 65536].iter().all(|byte| *byte == 0);
+                assert!(is_gone(0) && is_gone(131_072), "{engine}: the ranges hold nothing");
+                assert!(
+                    content[65536..131_072].iter().all(|byte| *byte == 7),
+                    "{engine}: the rest is untouched"
+                );
+                assert_eq!(discard, Discard::Plain, "there is no secure one");
+            }
+            Err(e) if discard == Discard::Secure => {
+                assert!(e.to_string().contains("no secure discard; type --discard plain"), "{e}");
+            }
+            Err(e) if engine == URING && e.to_string().contains("since 6.12") => {
+                common::skipped(&format!("{e}"));
+            }
+            Err(e) => panic!("{engine}: {e}"),
+        }
+        // What was refused left nothing under way.
+        run(&mut opened, vec![ios(Mode::Read, 4096, [0])]).unwrap();
+    }
+}
+
+#[test]
+fn a_ring_serves_runs_of_any_number_of_streams_one_after_the_other() {
+    let file = file();
+    let mut device = open(file.path(), EngineOptions { engine: URING, ..Default::default() });
+    for streams in [1, 3, 1, 2, 3] {
+        let all = (0..streams).map(|_| ios(Mode::Read, 4096, (0..50).map(|i| i * 4096))).collect();
+        let (end, records) = run(&mut device, all).unwrap();
+        assert_eq!((end.ios, records.len() as u64), (50 * streams, 50 * streams));
+        // Each is told of by its own readings: no two completions at one moment of a stream.
+        for stream in 0..streams as u16 {
+            let done = records.iter().filter(|r| r.stream() == stream).map(|r| r.submit() + r.response());
+            let done: std::collections::BTreeSet<Nanos> = done.collect();
+            assert_eq!(done.len(), 50, "stream {stream} of {streams}");
+        }
     }
 }
