@@ -86,7 +86,7 @@ fn whole<'a>(lines: &'a [&'a str], first: usize) -> &'a [&'a str] {
     if line.ends_with([';', '}']) {
         return &lines[first..=first];
     }
-    let length = lines[first..].iter().position(|line| ends(line)).unwrap_or(0);
+    let length = lines[first..].iter().position(ends).unwrap_or(0);
     &lines[first..=first + length]
 }
 
