@@ -10,7 +10,7 @@ use crate::buffer::IoBuffer;
 use crate::clock::wait_until;
 use crate::device::{DeviceError, Stream};
 use crate::engine::EngineOptions;
-use crate::io::{Io, IoRecord, Mode};
+use crate::io::{Arrival, Io, IoRecord, Mode};
 use crate::stamp::Key;
 use crate::sync::{Shared, Start, StreamEnd};
 use crate::units::{Bytes, Nanos};
@@ -47,7 +47,8 @@ struct Slot {
     registered: bool,
 }
 
-const NO_IO: Io = Io { wait: Nanos::ZERO, offset: Bytes(0), size: 0, mode: Mode::Read, pattern: 0 };
+const NO_IO: Io =
+    Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 0, mode: Mode::Read, pattern: 0 };
 
 impl RingWorker {
     pub(crate) fn new(
@@ -234,17 +235,18 @@ pub(crate) fn ring_loop(
             end.interrupted = true;
             open = false;
         }
-        if open && end.last >= deadline && stream.peek().is_some() {
+        if open && stream.peek().is_some_and(|io| io.arrival.is_past(end.last, deadline)) {
             end.time_limit_hit = true;
             open = false;
         }
         while open && !worker.free.is_empty() {
             let Some(io) = stream.peek() else { break };
-            if io.wait > Nanos::ZERO {
+            let due = io.arrival.due(end.last);
+            if due > end.last {
                 if worker.free.len() < depth {
                     break;
                 }
-                wait_until(&epoch, end.last + io.wait, shared.limits.stop);
+                wait_until(&epoch, due, shared.limits.stop);
             }
             let io = stream.next().expect("peeked");
             if io.mode == Mode::Trim {
@@ -280,7 +282,7 @@ pub(crate) fn ring_loop(
                 failure.get_or_insert(error);
                 continue;
             }
-            chunk.push(IoRecord::new(&slot.io, index, slot.submit, Nanos(done.0 - slot.submit.0)));
+            chunk.push(IoRecord::measured(&slot.io, index, slot.submit, done));
             end.ios += 1;
             end.last = done;
             if chunk.len() == chunk.capacity() {

@@ -27,7 +27,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos};
 
 /// Rows of one row group; the last one of a file may have fewer.
 pub const ROW_GROUP_ROWS: usize = 131_072;
@@ -448,7 +448,7 @@ fn read_row_group(
     records.reserve(rows);
     for i in 0..rows {
         let io = Io {
-            wait: Nanos::ZERO,
+            arrival: Arrival::CONSECUTIVE,
             offset: Bytes(offset[i] as u64 & ((1 << 52) - 1)),
             size: size[i] as u32 & IoRecord::MAX_SIZE,
             mode: mode[i],

@@ -240,10 +240,10 @@ impl StatsBuilder {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use uflip_device::{Bytes, Io, Mode, Nanos};
+    use uflip_device::{Arrival, Bytes, Io, Mode, Nanos};
 
     fn record(stream: u16, pattern: u8, ns: u64) -> IoRecord {
-        let io = Io { wait: Nanos(0), offset: Bytes(0), size: 512, mode: Mode::Read, pattern };
+        let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 512, mode: Mode::Read, pattern };
         IoRecord::new(&io, stream, Nanos(0), Nanos(ns))
     }
 

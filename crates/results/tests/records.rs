@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::path::Path;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos};
 use uflip_results::records::{ROW_GROUP_ROWS, RecordScratch, RecordWriter, read_records, read_row_groups};
 
 fn encode(run: u32, records: &[IoRecord]) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn back(bytes: &[u8]) -> Result<Vec<IoRecord>, uflip_results::error::StoreError>
 
 fn record(offset: u64, size: u32, stream: u16, submit: u64, response: u64, kind: u8) -> IoRecord {
     let mode = [Mode::Read, Mode::Write, Mode::Flush, Mode::Trim][usize::from(kind) % 4];
-    let io = Io { wait: Nanos(0), offset: Bytes(offset), size, mode, pattern: kind / 4 };
+    let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(offset), size, mode, pattern: kind / 4 };
     IoRecord::new(&io, stream, Nanos(submit), Nanos(response))
 }
 

@@ -277,8 +277,11 @@ impl Device for KnownDevice {
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
         let began = self.clock_ns;
-        let next =
-            |stream: &mut Stream, done: u64| stream.next().map(|io| (done.saturating_add(io.wait.0), io));
+        let next = |stream: &mut Stream, done: u64| {
+            let io = stream.next()?;
+            let due = io.arrival.due(Nanos(done - began)).0.saturating_add(began);
+            Some((due.max(done), io))
+        };
         let mut turns: Vec<Turn> = Vec::new();
         for mut stream in streams {
             let first = next(&mut stream, began);
@@ -288,7 +291,7 @@ impl Device for KnownDevice {
         loop {
             let ready = turns.iter().enumerate().filter_map(|(i, t)| t.1.map(|(ready, io)| (ready, i, io)));
             let Some((ready, i, io)) = ready.min_by_key(|(ready, i, _)| (*ready, *i)) else { break };
-            if limits.time.is_some_and(|time| ready - began >= time.0) {
+            if limits.time.is_some_and(|time| io.arrival.is_past(Nanos(ready - began), time)) {
                 (turns[i].1, end.time_limit_hit) = (None, true);
                 continue;
             }
@@ -301,7 +304,7 @@ impl Device for KnownDevice {
             if chunk.len() == chunk.capacity() {
                 *chunk = recorder.exchange(std::mem::take(chunk));
             }
-            chunk.push(IoRecord::new(&io, i as u16, Nanos(ready - began), Nanos(done - ready)));
+            chunk.push(IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began)));
             *following = next(stream, done);
             end.ios += 1;
         }
@@ -326,7 +329,7 @@ impl Device for KnownDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uflip_device::KeepAll;
+    use uflip_device::{Arrival, KeepAll};
 
     fn truth() -> Truth {
         Truth {
@@ -354,7 +357,13 @@ mod tests {
     }
 
     fn run(device: &mut KnownDevice, mode: Mode, offsets: impl Iterator<Item = u64>) -> Vec<u64> {
-        let io = |offset| Io { wait: Nanos::ZERO, offset: Bytes(offset), size: 32768, mode, pattern: 0 };
+        let io = |offset| Io {
+            arrival: Arrival::CONSECUTIVE,
+            offset: Bytes(offset),
+            size: 32768,
+            mode,
+            pattern: 0,
+        };
         let ios: Vec<Io> = offsets.map(io).collect();
         let (keep, stop) = (KeepAll::new(4096), Stop::new());
         let limits = RunLimits { time: None, stop: &stop };

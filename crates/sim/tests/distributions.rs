@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits, Stop};
 use uflip_sim::SimDevice;
 
 #[derive(Default)]
@@ -22,7 +22,7 @@ fn run(d: &mut SimDevice, ios: Vec<(Mode, u64, u64)>) -> Vec<f64> {
     let keep = Keep::default();
     let stop = Stop::new();
     let ios = ios.into_iter().map(|(mode, at, size)| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at),
         size: size as u32,
         mode,
@@ -151,7 +151,7 @@ fn pauses_gain_nothing_in_total() {
     let keep = Keep::default();
     let stop = Stop::new();
     let paused = ios.into_iter().map(|(mode, at, size)| Io {
-        wait: Nanos::from_millis(5),
+        arrival: Arrival::After(Nanos::from_millis(5)),
         offset: Bytes(at),
         size: size as u32,
         mode,

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits, Stop};
 use uflip_sim::SimDevice;
 
 const MIB: u64 = 1 << 20;
@@ -24,7 +24,7 @@ fn run(d: &mut SimDevice, mode: Mode, size: u64, offsets: Vec<u64>, limit: Optio
     let keep = Keep::default();
     let stop = Stop::new();
     let ios = offsets.into_iter().map(move |at| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at),
         size: size as u32,
         mode,
@@ -194,7 +194,7 @@ fn the_generic_drive_gains_from_depth_and_slows_when_its_one_bit_region_is_full(
         .map(|s| {
             let offsets = random(65536 * MIB, 4096, 500, 100 + s);
             let ios = offsets.into_iter().map(|at| Io {
-                wait: Nanos::ZERO,
+                arrival: Arrival::CONSECUTIVE,
                 offset: Bytes(at),
                 size: 4096,
                 mode: Mode::Read,

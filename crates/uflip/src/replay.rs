@@ -10,7 +10,7 @@
 use crate::interrupt::STOP;
 use anyhow::bail;
 use std::sync::Mutex;
-use uflip_device::{Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits};
+use uflip_device::{Arrival, Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits};
 use uflip_results::trace::{TraceIo, of_records};
 use uflip_sim::SimDevice;
 
@@ -36,7 +36,7 @@ impl Recorder for Records {
 pub fn fill(device: &mut SimDevice) -> anyhow::Result<()> {
     let capacity = Device::geometry(device).capacity.0;
     let ios = (0..capacity / FILL).map(|at| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at * FILL),
         size: FILL as u32,
         mode: Mode::Write,
@@ -74,7 +74,13 @@ fn ios(trace: &[TraceIo], capacity: u64, sector: u64, wrap: bool) -> anyhow::Res
         }
         let wait = io.response.map_or(Nanos::ZERO, |_| io.at.saturating_sub(free));
         free = free.max(io.at + io.response.unwrap_or_default());
-        all.push(Io { wait, offset: Bytes(offset), size: io.size, mode: io.mode, pattern: 0 });
+        all.push(Io {
+            arrival: Arrival::After(wait),
+            offset: Bytes(offset),
+            size: io.size,
+            mode: io.mode,
+            pattern: 0,
+        });
     }
     Ok(all)
 }
@@ -110,10 +116,13 @@ mod tests {
     #[test]
     fn think_time_stays_and_overlap_goes() {
         let trace = [io(0, 0, Some(100)), io(50, 4096, Some(100)), io(400, 8192, Some(10))];
-        let waits: Vec<u64> = ios(&trace, 1 << 20, 512, false).unwrap().iter().map(|i| i.wait.0).collect();
+        let waits: Vec<u64> =
+            ios(&trace, 1 << 20, 512, false).unwrap().iter().map(|i| i.arrival.due(Nanos::ZERO).0).collect();
         assert_eq!(waits, [0, 0, 250_000]);
         let without: Vec<TraceIo> = trace.iter().map(|i| TraceIo { response: None, ..*i }).collect();
-        assert!(ios(&without, 1 << 20, 512, false).unwrap().iter().all(|i| i.wait == Nanos::ZERO));
+        assert!(
+            ios(&without, 1 << 20, 512, false).unwrap().iter().all(|i| i.arrival == Arrival::CONSECUTIVE)
+        );
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Device for Fake {
                 break;
             }
             chunk.push(IoRecord::new(&io, 0, submit, RESPONSE));
-            self.clock = self.clock + RESPONSE + io.wait;
+            self.clock = io.arrival.due(self.clock) + RESPONSE;
             end.ios += 1;
         }
         recorder.finish(chunk);

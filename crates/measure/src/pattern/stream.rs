@@ -11,7 +11,7 @@ use super::location::Walk;
 use super::mix::Ratio;
 use super::{Basic, Pattern, PatternError, Timing};
 use uflip_device::rng::derive_seed;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Stream};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Stream};
 
 /// One basic pattern on its way: IO after IO without end.
 #[derive(Clone, Debug)]
@@ -56,18 +56,24 @@ impl Source {
         if self.until_sync == 0 {
             self.until_sync = self.sync;
             let mode = Mode::Flush;
-            return Io { wait: Nanos::ZERO, offset: Bytes(0), size: 0, mode, pattern: self.pattern };
+            return Io {
+                arrival: Arrival::CONSECUTIVE,
+                offset: Bytes(0),
+                size: 0,
+                mode,
+                pattern: self.pattern,
+            };
         }
         self.until_sync -= 1;
-        let wait = if self.until_pause == 0 {
+        let arrival = if self.until_pause == 0 {
             self.until_pause = self.burst;
-            self.pause
+            Arrival::After(self.pause)
         } else {
-            Nanos::ZERO
+            Arrival::CONSECUTIVE
         };
         self.until_pause -= 1;
         Io {
-            wait,
+            arrival,
             offset: Bytes(self.base + self.walk.next_slot() * self.io_size),
             // At most IoRecord::MAX_SIZE, as `Basic::slots` made sure.
             size: self.io_size as u32,

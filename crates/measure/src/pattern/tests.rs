@@ -2,7 +2,7 @@
 //! leaves open, the text form, and the known bugs of an earlier tool.
 use super::*;
 use proptest::prelude::*;
-use uflip_device::Io;
+use uflip_device::{Arrival, Io};
 
 const GEOMETRY: Geometry = Geometry { capacity: Bytes(1 << 30), sector: Bytes(512) };
 
@@ -21,7 +21,7 @@ fn offsets(text: &str, count: u64) -> Vec<u64> {
 
 /// The waits in milliseconds.
 fn waits(text: &str, count: u64) -> Vec<u64> {
-    ios(&parse(text), count, 1).iter().map(|io| io.wait.0 / 1_000_000).collect()
+    ios(&parse(text), count, 1).iter().map(|io| io.arrival.due(Nanos(0)).0 / 1_000_000).collect()
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn baseline_sequential_is_target_offset_plus_i_io_sizes() {
     );
     let all = ios(&parse("SW(io_size=1K, target_size=4K)"), 2, 1);
     let io = |offset| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(offset),
         size: 1024,
         mode: uflip_device::Mode::Write,

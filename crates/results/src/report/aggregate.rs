@@ -291,11 +291,16 @@ fn cells_of(blob: &mut Blob, names: [&'static str; 4], cells: &[Cell]) {
 mod tests {
     use super::super::blob::tests::columns;
     use super::*;
-    use uflip_device::{Bytes, Io, Mode, Nanos};
+    use uflip_device::{Arrival, Bytes, Io, Mode, Nanos};
 
     fn record(i: u64, ns: u64) -> IoRecord {
-        let io =
-            Io { wait: Nanos(0), offset: Bytes(i % 1000 * 4096), size: 4096, mode: Mode::Read, pattern: 0 };
+        let io = Io {
+            arrival: Arrival::CONSECUTIVE,
+            offset: Bytes(i % 1000 * 4096),
+            size: 4096,
+            mode: Mode::Read,
+            pattern: 0,
+        };
         IoRecord::new(&io, 0, Nanos(i * 100), Nanos(ns))
     }
 

@@ -194,14 +194,14 @@ fn finish(kind: Kind, records: &[IoRecord], mut blob: Blob, outliers: Vec<Outlie
 mod tests {
     use super::super::blob::tests::columns;
     use super::*;
-    use uflip_device::{Bytes, Io, Mode, Nanos};
+    use uflip_device::{Arrival, Bytes, Io, Mode, Nanos};
 
     #[test]
     fn a_whole_trace_loses_nothing() {
         let record = |i: u64| {
             let mode = if i.is_multiple_of(3) { Mode::Write } else { Mode::Read };
             let io = Io {
-                wait: Nanos(0),
+                arrival: Arrival::CONSECUTIVE,
                 offset: Bytes(i * 4096 % 65_536),
                 size: 512,
                 mode,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use uflip_device::rng::Rng;
-use uflip_device::{Io, IoRecord, Nanos};
+use uflip_device::{Arrival, Io, IoRecord, Nanos};
 use uflip_results::checksum::{checksum, seal};
 use uflip_results::compare::{Subject, compare};
 use uflip_results::records::{RecordScratch, RecordWriter};
@@ -174,7 +174,7 @@ fn with_another_response_time(path: &Path, run: u32) -> Vec<u8> {
     let mut records = uflip_results::read_records(path).unwrap();
     let old = records[50];
     let io = Io {
-        wait: Nanos(0),
+        arrival: Arrival::CONSECUTIVE,
         offset: old.offset(),
         size: old.size(),
         mode: old.mode(),
