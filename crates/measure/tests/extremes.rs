@@ -44,6 +44,8 @@ fn setting() -> impl Strategy<Value = String> {
         1 => number().prop_map(|n| format!("start={n}")),
         1 => number().prop_map(|n| format!("burst={n}")),
         1 => number().prop_map(|n| format!("sync={n}")),
+        1 => number().prop_map(|n| format!("rate={n}")),
+        1 => number().prop_map(|n| format!("poisson={}.{:03}/s", n / 1000, n % 1000)),
         1 => Just("repeat=no".to_string()),
     ]
 }
