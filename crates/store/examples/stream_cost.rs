@@ -19,6 +19,7 @@ fn main() {
         io_ignore: 0,
         streams: 1,
         patterns: 1,
+        open_loop: false,
         path: path.clone(),
     });
     let start = Instant::now();

@@ -407,6 +407,7 @@ impl Sink for Store {
             io_ignore: run.io_ignore,
             streams: streams_of(&run.pattern.to_string()),
             patterns: if run.baseline.contains('/') { 2 } else { 1 },
+            open_loop: run.pattern.is_open_loop(),
             path,
         });
         Ok(())

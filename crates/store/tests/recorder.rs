@@ -11,7 +11,15 @@ use uflip_store::recorder::{CHUNK_RECORDS, Reserve, RunShape};
 use uflip_store::{StoreError, read_records};
 
 fn shape(dir: &std::path::Path, io_count: u64, streams: u64) -> RunShape {
-    RunShape { run: 1, io_count, io_ignore: 0, streams, patterns: 1, path: dir.join("r.tmp") }
+    RunShape {
+        run: 1,
+        io_count,
+        io_ignore: 0,
+        streams,
+        patterns: 1,
+        open_loop: false,
+        path: dir.join("r.tmp"),
+    }
 }
 
 #[test]

@@ -119,7 +119,13 @@ fn row(id: u32, made: &Made) -> RunRow {
     RunRow {
         spec: serde_json::from_value(spec).expect("a spec"),
         outcome: RunOutcome { end, started: Nanos(0), started_unix_ns: made.stalls.map(|_| 1), attempts: 1 },
-        stats: RunStats { running: stats.clone(), all: stats, by_pattern: Vec::<RtStats>::new() },
+        stats: RunStats {
+            running: stats.clone(),
+            all: stats,
+            by_pattern: Vec::<RtStats>::new(),
+            by_mode: Vec::new(),
+            late: None,
+        },
         records: RecordFile { file: String::new(), bytes: 0, checksum: None },
         stalls: made.stalls,
     }

@@ -144,8 +144,8 @@ pub(crate) fn whole(records: &[IoRecord]) -> Trace {
     let waits: Vec<i64> = records
         .iter()
         .map(|r| {
-            let end = (r.submit().0 + r.response().0) as i64;
-            r.submit().0 as i64 - free_at.insert(r.stream(), end).unwrap_or(0)
+            let end = r.completion().0 as i64;
+            r.due().0 as i64 - free_at.insert(r.stream(), end).unwrap_or(0)
         })
         .collect();
     let responses: Vec<i64> = records.iter().map(|r| r.response().0 as i64).collect();

@@ -91,7 +91,7 @@ pub(crate) fn add(blob: &mut Blob, windows: &[WindowIo], classes: &[Class]) {
     };
     blob.add("window_io", Code::Delta, 0, 1, &column(&|w| w.io as i64));
     blob.add_plain("window_response", &column(&|w| w.record.response().0 as i64));
-    blob.add("window_submit", Code::Delta, 0, 1, &column(&|w| w.record.submit().0 as i64));
+    blob.add("window_submit", Code::Delta, 0, 1, &column(&|w| w.record.due().0 as i64));
     blob.add_steps("window_offset", &column(&|w| w.record.offset().0 as i64));
     blob.add_plain("window_class", &column(&class));
     blob.add_plain("window_stream", &column(&|w| i64::from(w.record.stream())));

@@ -192,7 +192,7 @@ fn measure(
     opened: &mut Opened,
 ) -> anyhow::Result<(RunEnd, RunStats)> {
     let keep: Box<dyn Keep> = match args.records.as_deref().zip(format) {
-        Some((path, format)) => keep_in(path, format)?,
+        Some((path, format)) => keep_in(path, format, pattern.is_open_loop())?,
         None => Box::new(Nothing),
     };
     let reserve = Reserve::new(DEFAULT_RESERVE);
@@ -202,6 +202,7 @@ fn measure(
         io_ignore: args.io_ignore,
         streams: pattern.stream_count() as u64,
         patterns: if matches!(pattern, Pattern::Mix { .. }) { 2 } else { 1 },
+        open_loop: pattern.is_open_loop(),
         path: args.records.clone().unwrap_or_default(),
     };
     reserve.begin_keeping(shape, keep);
@@ -258,7 +259,18 @@ fn as_text(facts: &Facts) -> String {
         .iter()
         .enumerate()
         .for_each(|(i, s)| text += &row(&format!("pattern {}", i + 1), s));
-    text += &row("all IOs", &facts.stats.all);
+    for of in &facts.stats.by_mode {
+        text += &row(&format!("mode {}", of.mode.name()), &of.running);
+    }
+    let all = if facts.stats.ios() == facts.stats.all.n { "all IOs" } else { "reads, writes" };
+    text += &row(all, &facts.stats.all);
+    if let Some(late) = &facts.stats.late {
+        let (mean, longest) = (Nanos(late.mean_ns.round() as u64), Nanos(late.max_ns));
+        text += &format!(
+            "\nresponse times count from the intended instants; IOs were submitted {mean} after them, at most \
+             {longest}\n"
+        );
+    }
     if let Some(path) = &facts.records {
         text += &format!("\nevery IO is in {path}\n");
     }
