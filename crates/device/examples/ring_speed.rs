@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use uflip_device::rng::Rng;
 use uflip_device::stamp::Key;
 use uflip_device::{
-    Bytes, Device, DeviceError, Engine, EngineOptions, Geometry, Io, KeepAll, Mode, Nanos, RealDevice,
+    Arrival, Bytes, Device, DeviceError, Engine, EngineOptions, Geometry, Io, KeepAll, Mode, RealDevice,
     RunLimits, Stop,
 };
 
@@ -35,7 +35,7 @@ fn main() {
     for _ in 0..2 {
         let mut rng = Rng::new(7);
         let stream = (0..ios).map(move |_| Io {
-            wait: Nanos::ZERO,
+            arrival: Arrival::CONSECUTIVE,
             offset: Bytes(rng.below(size / 4096) * 4096),
             size: 4096,
             mode: Mode::Read,

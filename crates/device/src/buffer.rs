@@ -217,12 +217,13 @@ impl IoBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::Arrival;
     use crate::stamp::SECTOR;
-    use crate::units::{Bytes, Nanos};
+    use crate::units::Bytes;
     use std::collections::HashSet;
 
     fn write(size: u32) -> Io {
-        Io { wait: Nanos::ZERO, offset: Bytes(0), size, mode: Mode::Write, pattern: 0 }
+        Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size, mode: Mode::Write, pattern: 0 }
     }
 
     #[test]

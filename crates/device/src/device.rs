@@ -23,8 +23,8 @@ pub struct Geometry {
     pub sector: Bytes,
 }
 
-/// One sequence of IOs in which each waits for the one before. Parallel
-/// patterns are several streams; number `i` of the set is stream `i`.
+/// One sequence of IOs, each submitted after the one before, when its
+/// [`Arrival`](crate::Arrival) says. Parallel patterns are several streams; number `i` of the set is stream `i`.
 pub type Stream = Box<dyn Iterator<Item = Io> + Send>;
 
 /// Records of one stream in completion order; the capacity is fixed and its
@@ -83,7 +83,9 @@ impl Stop {
 #[derive(Clone, Copy, Debug)]
 pub struct RunLimits<'a> {
     /// End each stream once this much of the device's time has passed, even if
-    /// IOs are left; `None` for no limit. Never cuts an IO short.
+    /// IOs are left; `None` for no limit. Never cuts an IO short. Of an open loop
+    /// those IOs are left that were due later; what was due before is done, however
+    /// late the device is.
     pub time: Option<Nanos>,
     /// Asked from outside.
     pub stop: &'a Stop,

@@ -36,7 +36,7 @@ pub use device::{
 };
 pub use engine::{Buffering, Discard, Engine, EngineOptions};
 pub use incident::Incidents;
-pub use io::{Io, IoRecord, Mode};
+pub use io::{Arrival, Io, IoRecord, Mode};
 pub use null::{KeepAll, NullDevice, Overhead, measure_overhead};
 pub use real::RealDevice;
 pub use units::{Bytes, Nanos};

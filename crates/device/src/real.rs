@@ -5,7 +5,7 @@ use crate::buffer::{AlignedBuffer, IoBuffer};
 use crate::clock::{Epoch, wait_until};
 use crate::device::{Blocks, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
 use crate::engine::{Discard, Engine, EngineOptions};
-use crate::io::{Io, Mode};
+use crate::io::{Arrival, Io, Mode};
 use crate::layout::Watch;
 use crate::stamp::Key;
 use crate::sync::{Shared, Target, Worker, stream_loop};
@@ -208,7 +208,7 @@ impl Blocks for RealDevice {
 }
 
 fn data_io(mode: Mode, offset: Bytes, size: usize) -> Io {
-    Io { wait: Nanos::ZERO, offset, size: size as u32, mode, pattern: 0 }
+    Io { arrival: Arrival::CONSECUTIVE, offset, size: size as u32, mode, pattern: 0 }
 }
 
 /// One descriptor of the device: what the synchronous loop measures.

@@ -5,7 +5,9 @@
 //! the reading of the clock just before the call that submits it to a reading taken
 //! when its completion is reaped from the queue; both are its own. Completions are
 //! reaped after every call, also after one that only submits. A pause in the pattern
-//! lets the queue run empty first. Files and buffers are registered where the kernel
+//! lets the queue run empty first. In an open loop an IO goes out at its intended
+//! instant where there is room for it, else as soon as there is; while the next one's
+//! instant is ahead, completions are waited for until shortly before it. Files and buffers are registered where the kernel
 //! allows it; the ring is made on the thread that runs the loop ([`ring`]).
 //!
 //! One call for several IOs would save calls, but they would share a reading and the
@@ -20,16 +22,17 @@ mod entry;
 mod ring;
 
 use crate::buffer::IoBuffer;
-use crate::clock::wait_until;
+use crate::clock::{SPIN, wait_until};
 use crate::device::{DeviceError, Stream};
 use crate::engine::{Discard, EngineOptions};
-use crate::io::{Io, IoRecord, Mode};
+use crate::io::{Arrival, Io, IoRecord, Mode};
 use crate::stamp::Key;
 use crate::sync::{Shared, Start, StreamEnd};
 use crate::units::{Bytes, Nanos};
 use entry::{Goal, Memory, entry};
 use io_uring::cqueue::CompletionQueue;
 use io_uring::squeue::SubmissionQueue;
+use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{EnterFlags, Submitter};
 use ring::Ring;
 use std::fs::File;
@@ -78,7 +81,8 @@ struct Slot {
     registered: bool,
 }
 
-const NO_IO: Io = Io { wait: Nanos::ZERO, offset: Bytes(0), size: 0, mode: Mode::Read, pattern: 0 };
+const NO_IO: Io =
+    Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 0, mode: Mode::Read, pattern: 0 };
 
 impl RingWorker {
     pub(crate) fn new(
@@ -264,12 +268,25 @@ impl Drop for Slots {
     }
 }
 
+/// What a call waits for besides submitting.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// Nothing: it takes what is done.
+    Nothing,
+    /// An IO that is done.
+    One,
+    /// The same, for no longer than this.
+    OneWithin(Nanos),
+}
+
 /// The IOs of a run on their way through the ring's two queues.
 struct Flight<'a> {
     target: &'a Target,
     goal: Goal<'a>,
     /// Trims can be submitted here.
     may_trim: bool,
+    /// The kernel can wait for so long and no longer (5.11).
+    has_timeouts: bool,
     trimmed: &'a mut bool,
     slots: &'a mut Slots,
     submitter: Submitter<'a>,
@@ -296,11 +313,29 @@ impl Flight<'_> {
         Ok(self.slots.prepare(io, self.goal, &mut self.submissions))
     }
 
-    /// Submits what is in the queue: the IO in the slot `put`, at the moment `now`
-    /// gives. Waits until an IO is done where there is none or no room for another.
+    /// What to wait for after an IO was `put` into the queue or not, where the next
+    /// one is due `ahead` of now.
     #[inline]
-    fn enter(&mut self, put: Option<usize>, now: impl FnOnce() -> Nanos) -> Result<(), DeviceError> {
-        let wanted = u32::from(put.is_none() || self.slots.free.is_empty());
+    fn wanted(&self, put: Option<usize>, ahead: Option<Nanos>) -> Wanted {
+        match (put, ahead) {
+            (Some(_), _) if !self.slots.free.is_empty() => Wanted::Nothing,
+            (None, Some(ahead)) if ahead > SPIN && self.has_timeouts => {
+                Wanted::OneWithin(ahead.saturating_sub(SPIN))
+            }
+            (None, Some(_)) => Wanted::Nothing,
+            _ => Wanted::One,
+        }
+    }
+
+    /// Submits what is in the queue: the IO in the slot `put`, at the moment `now`
+    /// gives; and waits for what is `wanted`.
+    #[inline]
+    fn enter(
+        &mut self,
+        put: Option<usize>,
+        wanted: Wanted,
+        now: impl FnOnce() -> Nanos,
+    ) -> Result<(), DeviceError> {
         self.submissions.sync();
         // Makes room for those to come; the kernel does not wait while it sees some.
         self.completions.sync();
@@ -310,13 +345,22 @@ impl Flight<'_> {
         }
         // Completions that were put off are posted within a call with this flag only.
         let flags = EnterFlags::GETEVENTS.bits();
-        // SAFETY: no argument is passed that the kernel would read.
-        let entered = unsafe { self.submitter.enter::<()>(to_submit, wanted, flags, None) };
+        let entered = match wanted {
+            Wanted::OneWithin(most) => {
+                let most = Timespec::from(std::time::Duration::from(most));
+                self.submitter.submit_with_args(1, &SubmitArgs::new().timespec(&most))
+            }
+            wanted => {
+                let least = u32::from(matches!(wanted, Wanted::One));
+                // SAFETY: no argument is passed that the kernel would read.
+                unsafe { self.submitter.enter::<()>(to_submit, least, flags, None) }
+            }
+        };
         // What the kernel took from the one queue and put into the other.
         self.submissions.sync();
         self.completions.sync();
         match entered {
-            Err(e) if e.raw_os_error() != Some(libc::EINTR) => {
+            Err(e) if !matches!(e.raw_os_error(), Some(libc::EINTR | libc::ETIME)) => {
                 Err(DeviceError::Other(format!("io_uring_enter on {} failed: {e}", self.target.name)))
             }
             _ => Ok(()),
@@ -347,8 +391,10 @@ pub(crate) fn ring_loop(
     let RingWorker { ring, slots, target, trimmed, .. } = &mut *worker;
     let ring = ring.as_mut().expect("a ring was made ready");
     let (goal, may_trim) = (target.to(ring.registered), target.may_trim(ring.has_commands));
+    let has_timeouts = ring.uring.params().is_feature_ext_arg();
     let (submitter, submissions, completions) = ring.uring.split();
-    let mut flight = Flight { target, goal, may_trim, trimmed, slots, submitter, submissions, completions };
+    let mut flight =
+        Flight { target, goal, may_trim, has_timeouts, trimmed, slots, submitter, submissions, completions };
     // Spares looking the ring's descriptor up in each call; Linux 5.18.
     let numbered = flight.submitter.register_ring_fd().is_ok();
     let end = timed_loop(shared, index, &mut flight, stream, start);
@@ -381,30 +427,40 @@ fn timed_loop(
             end.interrupted = true;
             open = false;
         }
-        if open && end.last >= deadline && stream.peek().is_some() {
+        if open && stream.peek().is_some_and(|io| io.arrival.is_past(end.last, deadline)) {
             end.time_limit_hit = true;
             open = false;
         }
-        let mut put = None;
+        let (mut put, mut ahead) = (None, None);
         let room = open && !flight.slots.free.is_empty();
-        if let Some(io) = stream.peek().filter(|io| room && (io.wait == Nanos::ZERO || flight.is_empty())) {
-            if io.wait > Nanos::ZERO {
-                wait_until(&epoch, end.last + io.wait, shared.limits.stop);
+        if let Some(arrival) = stream.peek().filter(|_| room).map(|io| io.arrival) {
+            let is_ahead = match arrival {
+                Arrival::After(wait) => wait > Nanos::ZERO,
+                Arrival::At(instant) => {
+                    ahead = Some(instant.saturating_sub(epoch.now())).filter(|left| *left > Nanos::ZERO);
+                    ahead.is_some()
+                }
+            };
+            if !is_ahead || flight.is_empty() {
+                if is_ahead {
+                    wait_until(&epoch, arrival.due(end.last), shared.limits.stop);
+                }
+                let io = stream.next().expect("peeked");
+                put = flight.put(io).map_err(|refused| failure = Some(refused)).ok();
             }
-            let io = stream.next().expect("peeked");
-            put = flight.put(io).map_err(|refused| failure = Some(refused)).ok();
         }
         if flight.is_empty() {
             break;
         }
-        flight.enter(put, || epoch.now())?;
+        let wanted = flight.wanted(put, ahead);
+        flight.enter(put, wanted, || epoch.now())?;
         while let Some((io, submit, result)) = flight.done() {
             let done = epoch.now();
             if let Some(error) = flight.target.wrong(&io, result) {
                 failure.get_or_insert(error);
                 continue;
             }
-            chunk.push(IoRecord::new(&io, index, submit, Nanos(done.0 - submit.0)));
+            chunk.push(IoRecord::measured(&io, index, submit, done));
             end.ios += 1;
             end.last = done;
             if chunk.len() == chunk.capacity() {

@@ -7,8 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use uflip_device::stamp::Key;
 use uflip_device::{
-    Blocks, Buffering, Bytes, Data, Device, DeviceError, Discard, Engine, EngineOptions, Geometry, Io,
-    IoRecord, KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
+    Arrival, Blocks, Buffering, Bytes, Data, Device, DeviceError, Discard, Engine, EngineOptions, Geometry,
+    Io, IoRecord, KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
 };
 
 const SIZE: u64 = 4 << 20;
@@ -36,7 +36,7 @@ fn file() -> tempfile::NamedTempFile {
 fn ios(mode: Mode, size: u32, offsets: impl IntoIterator<Item = u64>) -> Stream {
     let ios: Vec<Io> = offsets
         .into_iter()
-        .map(|o| Io { wait: Nanos::ZERO, offset: Bytes(o), size, mode, pattern: 0 })
+        .map(|o| Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(o), size, mode, pattern: 0 })
         .collect();
     Box::new(ios.into_iter())
 }
@@ -85,8 +85,13 @@ fn a_pause_lets_the_queue_run_empty() {
     let file = file();
     let mut device = open(file.path(), EngineOptions { engine: URING, ..Default::default() });
     let wait = Nanos::from_millis(2);
-    let paused =
-        (0..8).map(move |i| Io { wait, offset: Bytes(i * 4096), size: 4096, mode: Mode::Read, pattern: 0 });
+    let paused = (0..8).map(move |i| Io {
+        arrival: Arrival::After(wait),
+        offset: Bytes(i * 4096),
+        size: 4096,
+        mode: Mode::Read,
+        pattern: 0,
+    });
     let (_, records) = run(&mut device, vec![Box::new(paused)]).unwrap();
     assert!(records.windows(2).all(|w| w[1].submit() >= w[0].submit() + w[0].response() + wait));
 }
@@ -120,7 +125,7 @@ fn one_failing_stream_ends_the_others() {
     let file = file();
     let mut device = open(file.path(), EngineOptions::default());
     let endless = Box::new(std::iter::repeat(Io {
-        wait: Nanos::from_micros(50),
+        arrival: Arrival::After(Nanos::from_micros(50)),
         offset: Bytes(0),
         size: 4096,
         mode: Mode::Read,

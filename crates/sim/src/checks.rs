@@ -5,7 +5,7 @@ use crate::planted::{Bug, plant};
 use crate::{SimDevice, check};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
 
 fn text(ftl: &str, buffer: &str) -> String {
     format!(
@@ -17,7 +17,7 @@ fn text(ftl: &str, buffer: &str) -> String {
 }
 
 fn io(mode: Mode, at: u64, size: u32, wait_ns: u64) -> Io {
-    Io { wait: Nanos(wait_ns), offset: Bytes(at), size, mode, pattern: 0 }
+    Io { arrival: Arrival::After(Nanos(wait_ns)), offset: Bytes(at), size, mode, pattern: 0 }
 }
 
 /// The whole device once, then random, sequential, reverse and local writes

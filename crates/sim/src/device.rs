@@ -14,8 +14,8 @@ use crate::nand::OpCounts;
 use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Blocks, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder,
-    RunEnd, RunLimits, Snapshot, Stop, Stream,
+    Arrival, Blocks, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos,
+    Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
 
 /// The longest run that records can tell the times of: 52 days.
@@ -318,7 +318,7 @@ impl SimDevice {
         let end = offset.saturating_add(size);
         loop {
             let part = (end - at).min(most) as u32;
-            let io = Io { wait: Nanos::ZERO, offset: Bytes(at), size: part, mode, pattern: 0 };
+            let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(at), size: part, mode, pattern: 0 };
             if !self.accepts(&io) {
                 return Err(self.refusal(&io));
             }
@@ -363,10 +363,14 @@ impl SimDevice {
 }
 
 impl Turn {
-    /// Fetches the next IO, ready `io.wait` after `done_ns`.
+    /// Fetches the next IO and when it is submitted, in a run that began at
+    /// `began_ns` and in which the one before was done at `done_ns`.
     #[inline]
-    fn advance(&mut self, done_ns: u64) {
-        self.next = self.stream.next().map(|io| (done_ns.saturating_add(io.wait.0), io));
+    fn advance(&mut self, began_ns: u64, done_ns: u64) {
+        self.next = self.stream.next().map(|io| {
+            let due = io.arrival.due(Nanos(done_ns - began_ns));
+            (began_ns.saturating_add(due.0).max(done_ns), io)
+        });
     }
 
     #[inline]
@@ -411,15 +415,18 @@ impl Device for SimDevice {
         if began >= END_NS {
             return Err(self.at_its_end());
         }
-        let last_start = limits.time.map_or(u64::MAX, |t| began.saturating_add(t.0));
+        // A paused IO is not begun after the limit: waiting costs nothing here.
+        let is_past = |io: &Io, ready_ns: u64| {
+            limits.time.is_some_and(|limit| io.arrival.is_past(Nanos(ready_ns - began), limit))
+        };
         let mut turns: Vec<Turn> =
             streams.into_iter().map(|stream| Turn { stream, next: None, chunk: recorder.fresh() }).collect();
-        turns.iter_mut().for_each(|turn| turn.advance(began));
+        turns.iter_mut().for_each(|turn| turn.advance(began, began));
         let mut end = RunEnd::default();
         let mut last = began;
         while let Some(i) = earliest(&turns) {
             let Some((ready, io)) = turns[i].next else { break };
-            if ready >= last_start {
+            if is_past(&io, ready) {
                 turns[i].next = None;
                 end.time_limit_hit = true;
                 continue;
@@ -438,9 +445,9 @@ impl Device for SimDevice {
             if done - began > MAX_RUN_NS {
                 return Err(self.too_long());
             }
-            let record = IoRecord::new(&io, i as u16, Nanos(ready - began), Nanos(done - ready));
+            let record = IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began));
             turns[i].record(recorder, record);
-            turns[i].advance(done);
+            turns[i].advance(began, done);
             last = last.max(done);
             end.ios += 1;
         }

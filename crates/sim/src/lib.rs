@@ -33,4 +33,4 @@ pub use describe::{DescribeError, Description, check, validate};
 pub use device::{Request, SimDevice};
 pub use explain::explain;
 pub use footprint::footprint;
-pub use known::{KnownDevice, Truth};
+pub use known::{KnownDevice, Stall, Truth};

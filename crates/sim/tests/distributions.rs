@@ -2,14 +2,14 @@
 //! effects, the out-of-box state and periods (sections 4.1, 4.2 and 5.1).
 
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
 use uflip_sim::SimDevice;
 
 fn run(d: &mut SimDevice, ios: Vec<(Mode, u64, u64)>) -> Vec<f64> {
     let keep = KeepAll::new(4096);
     let stop = Stop::new();
     let ios = ios.into_iter().map(|(mode, at, size)| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at),
         size: size as u32,
         mode,
@@ -138,7 +138,7 @@ fn pauses_gain_nothing_in_total() {
     let keep = KeepAll::new(4096);
     let stop = Stop::new();
     let paused = ios.into_iter().map(|(mode, at, size)| Io {
-        wait: Nanos::from_millis(5),
+        arrival: Arrival::After(Nanos::from_millis(5)),
         offset: Bytes(at),
         size: size as u32,
         mode,

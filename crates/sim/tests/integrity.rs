@@ -10,7 +10,7 @@ mod common;
 use common::{Workload, config, description, ios, run, shape};
 use proptest::prelude::*;
 use uflip_device::rng::Rng;
-use uflip_device::{Blocks, Bytes, Device, IoRecord, Mode};
+use uflip_device::{Blocks, Bytes, Device, IoRecord, Mode, Nanos};
 use uflip_sim::{Description, SimDevice, check};
 
 fn open(text: &str) -> (Description, SimDevice) {
@@ -108,7 +108,7 @@ proptest! {
                 done = r.submit().0 + r.response().0;
             }
         }
-        let waits: u64 = all.iter().map(|io| io.wait.0).sum();
+        let waits: u64 = all.iter().map(|io| io.arrival.due(Nanos::ZERO).0).sum();
         if let Some(work) = most_work_ns(&d, &device, &records) {
             prop_assert!((device.now().0 as f64) < waits as f64 + work, "more time passed than was work");
         }

@@ -1,7 +1,7 @@
 //! The other devices of the catalogue against what their papers say.
 
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
 use uflip_sim::SimDevice;
 
 const MIB: u64 = 1 << 20;
@@ -11,7 +11,7 @@ fn run(d: &mut SimDevice, mode: Mode, size: u64, offsets: Vec<u64>, limit: Optio
     let keep = KeepAll::new(4096);
     let stop = Stop::new();
     let ios = offsets.into_iter().map(move |at| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at),
         size: size as u32,
         mode,
@@ -181,7 +181,7 @@ fn the_generic_drive_gains_from_depth_and_slows_when_its_one_bit_region_is_full(
         .map(|s| {
             let offsets = random(65536 * MIB, 4096, 500, 100 + s);
             let ios = offsets.into_iter().map(|at| Io {
-                wait: Nanos::ZERO,
+                arrival: Arrival::CONSECUTIVE,
                 offset: Bytes(at),
                 size: 4096,
                 mode: Mode::Read,

@@ -7,7 +7,7 @@
 //! the differences listed there, for writes of one page.
 
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, RunLimits, Stop};
 use uflip_sim::{SimDevice, check};
 
 const PAGE: u64 = 2048;
@@ -269,7 +269,7 @@ fn simulated(device: &mut SimDevice, units: &[usize]) -> Tally {
     let ios: Vec<Io> = units
         .iter()
         .map(|unit| Io {
-            wait: Nanos::ZERO,
+            arrival: Arrival::CONSECUTIVE,
             offset: Bytes(*unit as u64 * PAGE),
             size: PAGE as u32,
             mode: Mode::Write,

@@ -171,14 +171,14 @@ fn a_snapshot_of_an_enforced_state_goes_on_as_the_device_would() {
 /// clock has gone on.
 #[test]
 fn a_snapshot_is_the_device_as_it_was() {
-    use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Snapshot, Stop, Stream};
+    use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, RunLimits, Snapshot, Stop, Stream};
     let description = uflip_sim::catalogue::get("mtron").expect("in the catalogue");
     let mut device = uflip_sim::SimDevice::new(&description, 1).expect("valid");
     let stop = Stop::new();
     let writes = |device: &mut uflip_sim::SimDevice, seed: u64| {
         let mut rng = uflip_device::rng::Rng::new(seed);
         let io = move |_| Io {
-            wait: Nanos::ZERO,
+            arrival: Arrival::CONSECUTIVE,
             offset: Bytes(rng.below(1 << 15) << 15),
             size: 32 << 10,
             mode: Mode::Write,

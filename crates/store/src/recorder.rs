@@ -77,6 +77,9 @@ pub struct RunShape {
     pub streams: u64,
     /// 2 for a mix, else 1.
     pub patterns: usize,
+    /// True where any of its streams is an open loop, whose records say how late the
+    /// IOs were.
+    pub open_loop: bool,
     /// The file to write, made anew when the first row group is due.
     pub path: PathBuf,
 }
@@ -122,7 +125,7 @@ impl RunFile {
             let scratch = self.scratch.take().map_or_else(RecordScratch::new, Ok)?;
             let path = &self.shape.path;
             let file = new_file(path).map_err(path_error("cannot create", path))?;
-            self.writer = Some(RecordWriter::new(Summing::new(file), path, scratch)?);
+            self.writer = Some(RecordWriter::of(Summing::new(file), path, scratch, self.shape.open_loop)?);
         }
         self.writer.as_mut().ok_or_else(|| StoreError::Refused("no record file is open".into()))
     }

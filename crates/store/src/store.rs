@@ -407,6 +407,7 @@ impl Sink for Store {
             io_ignore: run.io_ignore,
             streams: run.pattern.stream_count() as u64,
             patterns: if run.baseline.contains('/') { 2 } else { 1 },
+            open_loop: run.pattern.is_open_loop(),
             path,
         });
         Ok(())

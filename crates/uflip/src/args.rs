@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use uflip_device::{Buffering, Bytes, Data, Discard, Engine, EngineOptions, Nanos};
 use uflip_measure::State;
+use uflip_measure::pattern::Rate;
 
 /// Tells how a storage device really behaves: which IO patterns it likes, which
 /// it punishes, and what to do about it.
@@ -350,6 +351,14 @@ pub struct PatternArgs {
     /// IOs in a burst between pauses
     #[arg(long, value_name = "N", requires = "pause")]
     pub burst: Option<u64>,
+    /// Open loop: so many IOs a second, due at their instants whether or not those
+    /// before are done; response times count from there. --parallel shares them
+    #[arg(long, value_name = "IOS", conflicts_with_all = ["pattern", "pause", "burst"])]
+    pub rate: Option<Rate>,
+    /// How the gaps between the IOs of --rate are: all the same, or exponential (a
+    /// Poisson process) from the seed [default: fixed]
+    #[arg(long, value_enum, requires = "rate")]
+    pub arrivals: Option<ArrivalsArg>,
     /// Processes running the pattern side by side, each in its share of the target
     #[arg(long, value_name = "N")]
     pub parallel: Option<u32>,
@@ -387,6 +396,15 @@ pub struct PatternArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `--arrivals`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsArg {
+    /// The same gap from each IO to the next
+    Fixed,
+    /// Exponential gaps
+    Poisson,
 }
 
 /// `uflip devices`

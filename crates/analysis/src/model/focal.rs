@@ -306,7 +306,7 @@ pub fn merge_report(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uflip_device::{Io, Nanos};
+    use uflip_device::{Arrival, Io, Nanos};
 
     fn given(bytes: Bytes) -> LogicalBlock {
         LogicalBlock { bytes, source: BlockSource::Given }
@@ -317,7 +317,13 @@ mod tests {
     fn run(id: u32, every: u32, size: u64, block: Bytes, visit: impl Fn(u64) -> u64) -> MergeSample {
         let (mut records, mut at, mut place) = (Vec::new(), 0, 0u64);
         let mut push = |mode, offset, size: u64, ns| {
-            let io = Io { wait: Nanos::ZERO, offset: Bytes(offset), size: size as u32, mode, pattern: 0 };
+            let io = Io {
+                arrival: Arrival::CONSECUTIVE,
+                offset: Bytes(offset),
+                size: size as u32,
+                mode,
+                pattern: 0,
+            };
             records.push(IoRecord::new(&io, 0, Nanos(at), Nanos(ns)));
             at += ns;
         };

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, IoRecord, KeepAll, Mode, Nanos, RunLimits, Stop, Stream};
+use uflip_device::{Arrival, Bytes, Device, Io, IoRecord, KeepAll, Mode, Nanos, RunLimits, Stop, Stream};
 use uflip_sim::SimDevice;
 
 /// As many cases as `PROPTEST_CASES` says, a few hundred where it is not set;
@@ -209,7 +209,13 @@ pub fn ios(shape: Workload, capacity: u64, sector: u64) -> Vec<Io> {
             };
             let (at, length) = if mode == Mode::Flush { (0, 0) } else { (at, length) };
             let wait = Nanos(if rng.below(8) == 0 { rng.below(30_000_000) } else { 0 });
-            Io { wait, offset: Bytes(at * sector), size: (length * sector) as u32, mode, pattern: 0 }
+            Io {
+                arrival: Arrival::After(wait),
+                offset: Bytes(at * sector),
+                size: (length * sector) as u32,
+                mode,
+                pattern: 0,
+            }
         })
         .collect()
 }

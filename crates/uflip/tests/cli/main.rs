@@ -1,5 +1,6 @@
 //! The binary as its users meet it. One test program, so that it links once.
 
+mod arrivals;
 mod attach;
 mod auto;
 mod block_trace;
