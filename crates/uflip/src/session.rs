@@ -32,7 +32,7 @@ use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::{EngineOptions, measure_overhead};
 use uflip_measure::{Pattern, Plan};
-use uflip_results::{Claim, Durability, Manifest, Store};
+use uflip_store::{Claim, Durability, Manifest, Store};
 
 /// What a command is asked for, as far as all of them are.
 pub struct Order {

@@ -23,8 +23,8 @@ use uflip_device::scratch::{self, Scratch};
 use uflip_device::stamp::Key;
 use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevice, RealDevice};
 use uflip_measure::{Mode, Pattern, Plan, State, Step};
-use uflip_results::Claim;
 use uflip_sim::{Description, SimDevice, catalogue};
+use uflip_store::Claim;
 
 /// What a target is, before it is opened.
 pub struct Place {

@@ -13,7 +13,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use uflip_results::StoreContents;
+use uflip_store::StoreContents;
 
 /// The values of options by their long names, given or by default.
 pub type Chosen = BTreeMap<String, Vec<String>>;

@@ -12,13 +12,14 @@ use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use uflip_analysis::compare::rule::{self, Rule};
+use uflip_analysis::compare::{Subject, compare as compare_subjects, require_whole};
 use uflip_device::Bytes;
 use uflip_measure::Preset;
-use uflip_results::compare::rule::{self, Rule};
-use uflip_results::compare::{Subject, compare as compare_subjects, render_page, render_text, require_whole};
-use uflip_results::complete::go_on;
-use uflip_results::terminal::Style;
-use uflip_results::{Output, Store, StoreContents, output};
+use uflip_report::compare::{render_page, render_text};
+use uflip_report::terminal::Style;
+use uflip_store::complete::go_on;
+use uflip_store::{Output, Store, StoreContents, output};
 
 /// Runs the command. Exit code 1 where a rule fails, 2 where one makes no sense.
 ///
@@ -102,7 +103,7 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> anyhow::Result<
         );
         io_size = io_size.or_else(|| contents.plan.get("io_size").and_then(serde_json::Value::as_u64));
     }
-    micros.retain(|m| uflip_results::view::MICRO_BENCHMARKS.iter().any(|(known, _)| known == m));
+    micros.retain(|m| uflip_analysis::titles::MICRO_BENCHMARKS.iter().any(|(known, _)| known == m));
     let wanted = Wanted::by(if auto { MethodArg::Auto } else { MethodArg::Fixed });
     let only = micros.iter().map(|name| name.parse().map_err(usage)).collect::<anyhow::Result<_>>()?;
     Ok(Wanted { only, io_size: io_size.map_or(wanted.io_size, Bytes), ..wanted })

@@ -15,11 +15,12 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
+use uflip_analysis::job_report;
 use uflip_device::safety::wear_note;
 use uflip_device::{Bytes, Data, EngineOptions, Geometry, Nanos, unix_now};
 use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
 use uflip_measure::{Control, Progress};
-use uflip_results::{RunRow, Store, StoreContents, job_report};
+use uflip_store::{RunRow, Store, StoreContents};
 
 /// The part of the manifest that `--resume` and the reports go by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -219,7 +220,7 @@ fn logical_block(given: &LogicalBlockArg, order: &Order) -> anyhow::Result<Bytes
         LogicalBlockArg::Folder(dir) => dir,
     };
     let (shown, target) = (dir.display(), order.target()?.to_string());
-    let Some(size) = uflip_results::model::block::measured(dir)? else {
+    let Some(size) = uflip_store::logical_block::measured(dir)? else {
         return Err(usage(format!(
             "{shown} holds no logical block; find it with: uflip logical-block {} -o DIR, or type its size",
             word(&target)

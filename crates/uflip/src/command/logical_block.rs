@@ -16,7 +16,7 @@ use uflip_measure::job::drive::drive_segment;
 use uflip_measure::job::{Job, JobPlan};
 use uflip_measure::logical_block::{self, Found, Mean, Pass};
 use uflip_measure::{Control, Progress};
-use uflip_results::{RunRow, Store};
+use uflip_store::{RunRow, Store};
 
 /// What a resume heeds.
 const HEEDED: [&str; 7] =
@@ -116,7 +116,7 @@ fn conclude(stored: &Stored, dir: &Path, found: Vec<Found>, json: bool) -> anyho
 
 /// The answers as `logical-block.json`, for the report.
 fn keep(dir: &Path, facts: &Facts) -> anyhow::Result<()> {
-    Ok(uflip_results::write_json(&dir.join("logical-block.json"), facts)?)
+    Ok(uflip_store::write_json(&dir.join("logical-block.json"), facts)?)
 }
 
 /// The logical block of a simulated device with 1 GiB a pass as the paper did it,

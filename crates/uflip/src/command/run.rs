@@ -105,7 +105,7 @@ pub fn calibrate(args: RunArgs) -> anyhow::Result<()> {
     let (dir, _) = measure_as_typed(&args, &order, Extent::Calibration)?;
     let path = dir.join("calibration.json");
     let text =
-        uflip_results::read_json_bytes(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        uflip_store::read_json_bytes(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let text = String::from_utf8_lossy(&text);
     if args.json {
         return crate::command::print(&printable::json(&text));

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use uflip_device::{EngineOptions, Geometry};
 use uflip_measure::Plan;
 use uflip_measure::run::Sink;
-use uflip_results::complete::completeness;
-use uflip_results::{Claim, Store, StoreContents};
+use uflip_store::complete::completeness;
+use uflip_store::{Claim, Store, StoreContents};
 
 /// A folder that can be gone on in, on a target that is the same.
 pub struct Found<O> {

@@ -19,7 +19,7 @@ use anyhow::Context;
 use std::path::Path;
 use uflip_device::{Bytes, Nanos};
 use uflip_measure::detect::lingering::lingering;
-use uflip_results::{RunRow, read_records};
+use uflip_store::{RunRow, read_records};
 
 /// Section 4.3: sequential reads, a batch of random writes, sequential reads
 /// again, after the whole device was written at random and has calmed down.
