@@ -92,6 +92,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub plan: PlanOptionArgs,
     #[command(flatten)]
+    pub scratch: ScratchArgs,
+    #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]
     pub consent: ConsentArgs,
@@ -171,6 +173,15 @@ pub struct PlanOptionArgs {
     /// The seed of all random choices; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+}
+
+/// A scratch file instead of a target that is there.
+#[derive(Args, Debug)]
+pub struct ScratchArgs {
+    /// Measure through this scratch file instead of a target; it is made where
+    /// nothing is yet
+    #[arg(long, value_name = "FILE")]
+    pub scratch: Option<PathBuf>,
     /// The size of a scratch file that has to be made
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub scratch_size: Bytes,
@@ -306,16 +317,23 @@ pub struct PlanArgs {
     pub target: Option<String>,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
+    #[command(flatten)]
+    pub scratch: ScratchArgs,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
     /// Print the whole plan as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }
 
 /// `uflip pattern`
 #[derive(Args, Debug)]
 pub struct PatternArgs {
     /// A block device or file, or null: for the device that answers at once
-    pub target: String,
+    #[arg(required_unless_present = "scratch")]
+    pub target: Option<String>,
     /// The baseline pattern
     #[arg(long, value_name = "SR|RR|SW|RW", required_unless_present = "pattern")]
     pub base: Option<String>,
@@ -373,9 +391,8 @@ pub struct PatternArgs {
     /// The seed of random locations; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The size of the file where it has to be made
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
-    pub scratch_size: Bytes,
+    #[command(flatten)]
+    pub scratch: ScratchArgs,
     /// Keep every IO in this file
     #[arg(long, value_name = "FILE.csv|.parquet")]
     pub records: Option<PathBuf>,
@@ -387,6 +404,8 @@ pub struct PatternArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }
 
 /// `uflip devices`

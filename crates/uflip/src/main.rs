@@ -23,6 +23,7 @@ mod reference;
 mod replay;
 mod same_device;
 mod say;
+mod session;
 mod target;
 mod typed;
 
