@@ -2,6 +2,7 @@
 //! [`crate::target`] and the commands for what becomes of it.
 
 pub mod compare;
+pub mod copy;
 pub mod extra;
 
 use crate::typed::Typed;
@@ -36,6 +37,8 @@ pub enum Command {
     Calibrate(RunArgs),
     /// Run one IO pattern and print its statistics
     Pattern(PatternArgs),
+    /// Copy from one target to another with several requests under way
+    Copy(copy::CopyArgs),
     /// Show what a run would do: runs, bytes, time; nothing is written
     Plan(PlanArgs),
     /// List what could be measured, and why something is refused
