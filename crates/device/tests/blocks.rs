@@ -69,7 +69,7 @@ fn a_copy_of_a_file_is_the_file_byte_for_byte() {
         let clock = Clock::wall();
         let of = |path: &Path| RealBlocks::by(way, "test", open(path), geometry(), 8, clock.clone()).unwrap();
         let (mut from, mut to) = (of(one.path()), of(other.path()));
-        let job = copy::Job { bytes: Bytes(SIZE - 4096), block: 64 << 10, requests: 8 };
+        let job = copy::CopyJob { bytes: Bytes(SIZE - 4096), block: 64 << 10, requests: 8 };
         let mut told = Vec::new();
         let copied = copy::copy(&mut from, &mut to, job, &Stop::new(), &mut |b| told.push(b.0)).unwrap();
         assert_eq!(copied.bytes, job.bytes);
@@ -168,6 +168,35 @@ fn times_are_on_the_clock_and_whatever_is_done_first_comes_first() {
     }
 }
 
+/// How many of eight reads were under way when the last of them was submitted.
+fn overlapping(device: &mut RealBlocks) -> usize {
+    let length = SIZE as u32 / 8;
+    for id in 0..8 {
+        let buffer = AlignedBuffer::new(length as usize);
+        device.submit(BlockRequest::read(id, Bytes(id * u64::from(length)), length, buffer));
+    }
+    let all: Vec<Completion> = std::iter::from_fn(|| device.wait(Which::Any)).collect();
+    assert_eq!(all.len(), 8);
+    let last = all.iter().map(|done| done.submitted).max().unwrap();
+    all.iter().filter(|done| done.done > last).count()
+}
+
+#[test]
+fn as_many_are_under_way_as_were_asked_for_and_no_more() {
+    let file = file(&contents());
+    for way in WAYS {
+        // The disk may be done with some before the last is submitted: then again.
+        // One after the other would never be more than one.
+        let mut most = 0;
+        for _ in 0..50 {
+            most = most.max(overlapping(&mut device(file.path(), way, 8)));
+        }
+        assert!(most > 2, "{way}: {most} under way");
+        let two = (0..20).map(|_| overlapping(&mut device(file.path(), way, 2))).max();
+        assert!(two <= Some(2), "{way}: {two:?} under way of two");
+    }
+}
+
 /// Answers only once as many are under way as were asked for, or no more come.
 struct Patient {
     inner: MemoryBlocks,
@@ -217,7 +246,7 @@ fn a_copy_keeps_as_many_under_way_as_it_was_told() {
         let mut buffer = AlignedBuffer::new(SIZE as usize);
         buffer.bytes_mut().copy_from_slice(&contents());
         blocks::write(&mut from.inner, Bytes(0), SIZE as u32, &mut buffer).unwrap();
-        let job = copy::Job { bytes: Bytes(SIZE), block: 4096, requests };
+        let job = copy::CopyJob { bytes: Bytes(SIZE), block: 4096, requests };
         copy::copy(&mut from, &mut to, job, &Stop::new(), &mut |_| {}).unwrap();
         assert_eq!(most[0].get(), requests, "reads under way of {requests}");
         copy::compare(&mut from, &mut to, job, &Stop::new(), &mut |_| {}).unwrap();
@@ -230,7 +259,7 @@ fn a_copy_keeps_as_many_under_way_as_it_was_told() {
 fn a_stopped_copy_ends_with_what_is_under_way() {
     let stop = Stop::new();
     let (mut from, mut to) = (memory(), memory());
-    let job = copy::Job { bytes: Bytes(SIZE), block: 4096, requests: 4 };
+    let job = copy::CopyJob { bytes: Bytes(SIZE), block: 4096, requests: 4 };
     let copied = copy::copy(&mut from, &mut to, job, &stop, &mut |bytes| {
         if bytes.0 == 8 * 4096 {
             stop.ask();
@@ -244,7 +273,7 @@ fn a_stopped_copy_ends_with_what_is_under_way() {
 #[test]
 fn a_copy_to_a_smaller_device_fails_with_the_place() {
     let (mut from, mut to) = (memory(), MemoryBlocks::new("small", Bytes(SIZE / 2), Clock::wall()));
-    let job = copy::Job { bytes: Bytes(SIZE), block: 1 << 20, requests: 4 };
+    let job = copy::CopyJob { bytes: Bytes(SIZE), block: 1 << 20, requests: 4 };
     let error = copy::copy(&mut from, &mut to, job, &Stop::new(), &mut |_| {}).unwrap_err();
     assert!(matches!(error, DeviceError::Io { offset: 1_048_576, mode: "write", .. }), "{error}");
     assert!(matches!(to.next(), Next::Nothing) && matches!(from.next(), Next::Nothing));

@@ -46,7 +46,7 @@ fn copy_time(channels: u32, requests: usize) -> Nanos {
     let mut to = program(with_channels(channels), requests, &clock);
     fill(&mut from, 16 * MIB);
     let began = clock.now();
-    let job = copy::Job { bytes: Bytes(16 * MIB), block: 4096, requests };
+    let job = copy::CopyJob { bytes: Bytes(16 * MIB), block: 4096, requests };
     let copied = copy::copy(&mut from, &mut to, job, &Stop::new(), &mut |_| {}).unwrap();
     let took = clock.now().saturating_sub(began);
     assert_eq!(copied, copy::Copied { bytes: Bytes(16 * MIB), interrupted: false });

@@ -26,7 +26,7 @@ fn a_copy_with_eight_under_way_is_kept_like_any_run() {
     let spec = spec(0, BLOCKS);
     store.begin(&spec).unwrap();
     let mut traced = Traced::new(&mut to, store.recorder(), 0);
-    let job = copy::Job { bytes: Bytes(BLOCKS * u64::from(BLOCK)), block: BLOCK, requests: 8 };
+    let job = copy::CopyJob { bytes: Bytes(BLOCKS * u64::from(BLOCK)), block: BLOCK, requests: 8 };
     copy::copy(&mut from, &mut traced, job, &Stop::new(), &mut |_| {}).unwrap();
     blocks::trim(&mut traced, Bytes(8192), BLOCK).unwrap();
     assert_eq!(traced.failed(), 0);

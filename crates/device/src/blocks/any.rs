@@ -14,11 +14,14 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// at once a millisecond.
 const AT_ONCE: usize = 64;
 
+/// When a device's next request is done, and which device it is.
+type First = (Nanos, usize);
+
 /// Waits for the next completion of any of `devices`, and says of which. `None`
 /// where nothing is under way on any of them.
 pub fn wait_any(devices: &mut [&mut dyn Blocks]) -> Option<(usize, Completion)> {
     loop {
-        let (mut real, mut simulated): (Option<(Nanos, usize)>, Option<(Nanos, usize)>) = (None, None);
+        let (mut real, mut simulated): (Option<First>, Option<First>) = (None, None);
         let nobody = libc::pollfd { fd: -1, events: 0, revents: 0 };
         let mut descriptors = [nobody; AT_ONCE];
         let mut unknown = 0;

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The time of a program: the wall's, or one that only devices and the program
 /// move. Clones show the same time.
 #[derive(Clone, Debug)]
-pub struct Clock(Kind);
+pub struct Clock(TimeSource);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum TimeSource {
     Wall(Epoch),
     Virtual(Arc<AtomicU64>),
 }
@@ -19,27 +19,27 @@ enum Kind {
 impl Clock {
     /// Real time, from zero on.
     pub fn wall() -> Clock {
-        Clock(Kind::Wall(Epoch::start()))
+        Clock(TimeSource::Wall(Epoch::start()))
     }
 
     /// Virtual time, from zero on: it passes where devices are waited for and
     /// where the program says that it computes.
     pub fn virtual_time() -> Clock {
-        Clock(Kind::Virtual(Arc::default()))
+        Clock(TimeSource::Virtual(Arc::default()))
     }
 
     /// Time since the start.
     #[inline]
     pub fn now(&self) -> Nanos {
         match &self.0 {
-            Kind::Wall(epoch) => epoch.now(),
-            Kind::Virtual(ns) => Nanos(ns.load(Ordering::Relaxed)),
+            TimeSource::Wall(epoch) => epoch.now(),
+            TimeSource::Virtual(ns) => Nanos(ns.load(Ordering::Relaxed)),
         }
     }
 
     /// True where waiting costs nothing.
     pub fn is_virtual(&self) -> bool {
-        matches!(self.0, Kind::Virtual(_))
+        matches!(self.0, TimeSource::Virtual(_))
     }
 
     /// Charges the program's own computing to virtual time. Real time passes by
@@ -51,7 +51,7 @@ impl Clock {
     /// Moves virtual time on to `at`, where it is not there yet. For devices;
     /// nothing in real time.
     pub fn reach(&self, at: Nanos) {
-        if let Kind::Virtual(ns) = &self.0 {
+        if let TimeSource::Virtual(ns) = &self.0 {
             ns.fetch_max(at.0, Ordering::Relaxed);
         }
     }

@@ -13,7 +13,7 @@ use crate::units::Bytes;
 
 /// What is copied, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct CopyJob {
     /// How much, from offset 0 on.
     pub bytes: Bytes,
     /// The size of a request; the last one may be shorter.
@@ -45,7 +45,7 @@ pub enum CompareError {
 /// Requests go by offset, one after the other.
 struct Ahead {
     at: u64,
-    job: Job,
+    job: CopyJob,
 }
 
 impl Ahead {
@@ -66,7 +66,7 @@ impl Ahead {
 pub fn copy(
     from: &mut dyn Blocks,
     to: &mut dyn Blocks,
-    job: Job,
+    job: CopyJob,
     stop: &Stop,
     progress: &mut dyn FnMut(Bytes),
 ) -> Result<Copied, DeviceError> {
@@ -114,7 +114,7 @@ pub fn copy(
 pub fn compare(
     from: &mut dyn Blocks,
     to: &mut dyn Blocks,
-    job: Job,
+    job: CopyJob,
     stop: &Stop,
     progress: &mut dyn FnMut(Bytes),
 ) -> Result<Copied, CompareError> {

@@ -46,7 +46,7 @@ pub(super) struct Threads {
 }
 
 /// What a thread has.
-struct Worker {
+struct PoolThread {
     slots: Arc<Slots>,
     jobs: Arc<PipeReader>,
     done: PipeWriter,
@@ -73,7 +73,7 @@ impl Threads {
         // From here on those that were started go home where one is not to be had.
         let mut all = Threads { slots, free, jobs: Some(jobs_in), done: done_out, threads };
         for _ in 0..requests {
-            let worker = Worker {
+            let worker = PoolThread {
                 slots: Arc::clone(&all.slots),
                 jobs: Arc::clone(&jobs_out),
                 done: done_in.try_clone().map_err(system)?,
@@ -87,7 +87,7 @@ impl Threads {
     }
 }
 
-impl Worker {
+impl PoolThread {
     fn serve(mut self) {
         let mut number = [0; NUMBER_BYTES];
         while (&*self.jobs).read_exact(&mut number).is_ok() {

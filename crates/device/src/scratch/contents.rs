@@ -187,7 +187,7 @@ pub(crate) fn foreign_at(
 pub(crate) fn digest(reader: &mut Reader, length: u64, key: Key) -> io::Result<u64> {
     let tail = length.saturating_sub(END) / BLOCK * BLOCK;
     let mut looks = vec![(0, END), (tail, END), (tail + END, BLOCK)];
-    looks.extend(places(&[0..length], key).into_iter().map(|at| (at, BLOCK)));
+    looks.extend(places(std::slice::from_ref(&(0..length)), key).into_iter().map(|at| (at, BLOCK)));
     let mut sum = length;
     for (from, size) in looks {
         let bytes = reader.read(from, size)?;

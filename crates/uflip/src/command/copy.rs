@@ -11,13 +11,13 @@ use crate::command::{print, print_json};
 use crate::interrupt::{self, STOP};
 use crate::limits;
 use crate::target::Access;
-use crate::target::program::{self, Clocks, Found, Opened};
+use crate::target::program::{self, Clocks, FoundEndpoint, OpenEndpoint};
 use crate::{target, usage};
 use anyhow::{Context, bail};
 use serde::Serialize;
 use std::io::IsTerminal;
 use uflip_device::blocks::MOST_REQUESTS;
-use uflip_device::blocks::copy::{self, Job};
+use uflip_device::blocks::copy::{self, CopyJob};
 use uflip_device::{Bytes, IoRecord, Nanos};
 
 /// What new scratch files have whole numbers of.
@@ -25,7 +25,7 @@ const SCRATCH_UNIT: u64 = 4096;
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Facts {
+struct CopyFacts {
     from: String,
     to: String,
     bytes: u64,
@@ -85,7 +85,7 @@ pub fn copy(args: &CopyArgs) -> anyhow::Result<()> {
 }
 
 /// How much is copied, in which requests.
-fn job(args: &CopyArgs, from: &Found) -> anyhow::Result<Job> {
+fn job(args: &CopyArgs, from: &FoundEndpoint) -> anyhow::Result<CopyJob> {
     let name = &from.named;
     if from.is_to_be_made() {
         return Err(usage(format!("{name}: nothing is there to be copied")));
@@ -106,11 +106,11 @@ fn job(args: &CopyArgs, from: &Found) -> anyhow::Result<Job> {
         let most = Bytes(u64::from(IoRecord::MAX_SIZE));
         return Err(usage(format!("--block-size {}: type a size up to {most}", args.block_size)));
     }
-    Ok(Job { bytes: from.geometry.capacity, block: block as u32, requests: args.requests })
+    Ok(CopyJob { bytes: from.geometry.capacity, block: block as u32, requests: args.requests })
 }
 
 /// Refuses what cannot or must not be copied, before anything is made.
-fn refuse(args: &CopyArgs, job: Job, from: &Found, to: &Found) -> anyhow::Result<()> {
+fn refuse(args: &CopyArgs, job: CopyJob, from: &FoundEndpoint, to: &FoundEndpoint) -> anyhow::Result<()> {
     let (capacity, name) = (to.geometry.capacity, &to.named);
     if from.resolved().is_some_and(|path| Some(path) == to.resolved()) {
         return Err(usage(format!("FROM and TO are both {name}; name two targets")));
@@ -143,11 +143,11 @@ fn refuse(args: &CopyArgs, job: Job, from: &Found, to: &Found) -> anyhow::Result
 /// Copies, and compares where that is asked for.
 fn work(
     args: &CopyArgs,
-    job: Job,
-    (from, source): (&Found, &mut Opened),
-    (to, sink): (&Found, &mut Opened),
+    job: CopyJob,
+    (from, source): (&FoundEndpoint, &mut OpenEndpoint),
+    (to, sink): (&FoundEndpoint, &mut OpenEndpoint),
     clocks: &Clocks,
-) -> anyhow::Result<Facts> {
+) -> anyhow::Result<CopyFacts> {
     let (source_blocks, sink_blocks) = (&mut *source.blocks, &mut *sink.blocks);
     let began = (clocks.wall.now(), clocks.simulated.now());
     let copied = copy::copy(source_blocks, sink_blocks, job, &STOP, &mut progress("copied", job.bytes));
@@ -170,7 +170,7 @@ fn work(
         verified = Some(true);
     }
     let all_virtual = from.is_virtual() && to.is_virtual();
-    Ok(Facts {
+    Ok(CopyFacts {
         from: from.named.to_string(),
         to: to.named.to_string(),
         bytes: copied.bytes.0,
@@ -203,7 +203,7 @@ fn clear_progress() {
     }
 }
 
-fn as_text(facts: &Facts) -> String {
+fn as_text(facts: &CopyFacts) -> String {
     let mut text = format!(
         "{} copied from {} ({}) to {} ({}), {} requests of {} under way\n",
         Bytes(facts.bytes),

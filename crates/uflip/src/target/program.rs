@@ -20,26 +20,26 @@ use uflip_sim::{SimBlocks, SimDevice};
 
 /// What a program was told to use.
 #[derive(Clone, Debug)]
-pub enum Named {
+pub enum Endpoint {
     /// Memory of this size.
     Memory(Bytes),
     /// What can be measured, too.
     Device(Target),
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Named::Memory(size) => write!(f, "mem:{}", size.exact()),
-            Named::Device(target) => write!(f, "{target}"),
+            Endpoint::Memory(size) => write!(f, "mem:{}", size.exact()),
+            Endpoint::Device(target) => write!(f, "{target}"),
         }
     }
 }
 
 /// A target that was looked at.
-pub struct Found {
+pub struct FoundEndpoint {
     /// What was named.
-    pub named: Named,
+    pub named: Endpoint,
     /// Capacity and sector.
     pub geometry: Geometry,
     /// Its size where that is no whole number of sectors.
@@ -64,7 +64,7 @@ impl Clocks {
 }
 
 /// A target that a program uses. The device goes before the claim.
-pub struct Opened {
+pub struct OpenEndpoint {
     /// The device.
     pub blocks: Box<dyn Blocks>,
     /// How it is driven, in words.
@@ -72,7 +72,7 @@ pub struct Opened {
     claim: Option<Programming>,
 }
 
-impl Opened {
+impl OpenEndpoint {
     /// Lets the device go and notes what was left on it.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Opened {
 ///
 /// # Errors
 /// Where it is no target, or nothing can be learnt of it.
-pub fn look(text: &str, size: Bytes) -> anyhow::Result<Found> {
+pub fn look(text: &str, size: Bytes) -> anyhow::Result<FoundEndpoint> {
     if let Some(size) = text.strip_prefix("mem:") {
         let capacity: Bytes = size.parse().map_err(usage)?;
         if capacity.0 == 0 || !capacity.0.is_multiple_of(512) {
@@ -95,7 +95,12 @@ pub fn look(text: &str, size: Bytes) -> anyhow::Result<Found> {
         }
         limits::room(capacity.0, text, "type a smaller one")?;
         let geometry = Geometry { capacity, sector: Bytes(512) };
-        return Ok(Found { named: Named::Memory(capacity), geometry, odd_size: None, place: None });
+        return Ok(FoundEndpoint {
+            named: Endpoint::Memory(capacity),
+            geometry,
+            odd_size: None,
+            place: None,
+        });
     }
     let scratch = ScratchArgs { scratch: None, scratch_size: size };
     let target = Target::of_command(Some(text), &scratch, &Typed::default())?;
@@ -103,10 +108,15 @@ pub fn look(text: &str, size: Bytes) -> anyhow::Result<Found> {
     let whole = place.examination.as_ref().filter(|_| !place.is_to_be_made());
     let size = whole.and_then(|examination| examination.facts().size_bytes);
     let odd_size = size.filter(|size| !size.0.is_multiple_of(place.geometry.sector.0));
-    Ok(Found { named: Named::Device(target), geometry: place.geometry, odd_size, place: Some(place) })
+    Ok(FoundEndpoint {
+        named: Endpoint::Device(target),
+        geometry: place.geometry,
+        odd_size,
+        place: Some(place),
+    })
 }
 
-impl Found {
+impl FoundEndpoint {
     /// Whether it is timed in virtual time.
     pub fn is_virtual(&self) -> bool {
         self.place.as_ref().is_some_and(|place| place.virtual_time)
@@ -120,7 +130,7 @@ impl Found {
     /// The target in the file system that will be written to.
     pub fn on_a_path(&self) -> Option<&Target> {
         match &self.named {
-            Named::Device(target) if target.path().is_some() => Some(target),
+            Endpoint::Device(target) if target.path().is_some() => Some(target),
             _ => None,
         }
     }
@@ -148,25 +158,26 @@ impl Found {
         requests: usize,
         seed: u64,
         clocks: &Clocks,
-    ) -> anyhow::Result<Opened> {
+    ) -> anyhow::Result<OpenEndpoint> {
         let name = self.named.to_string();
-        let without_claim = |blocks, driven: &str| Opened { blocks, driven: driven.to_string(), claim: None };
+        let without_claim =
+            |blocks, driven: &str| OpenEndpoint { blocks, driven: driven.to_string(), claim: None };
         match &self.named {
-            Named::Memory(size) => {
+            Endpoint::Memory(size) => {
                 let memory = MemoryBlocks::new(&name, *size, clocks.wall.clone());
                 Ok(without_claim(Box::new(memory), "memory"))
             }
-            Named::Device(Target::Null { capacity }) => {
+            Endpoint::Device(Target::Null { capacity }) => {
                 let null = MemoryBlocks::null(&name, *capacity, clocks.wall.clone());
                 Ok(without_claim(Box::new(null), "answers at once"))
             }
-            Named::Device(Target::Simulated { description, .. }) => {
+            Endpoint::Device(Target::Simulated { description, .. }) => {
                 let device = SimDevice::new(description, seed).map_err(usage)?;
                 let memory = half_of_memory().unwrap_or(Bytes(1 << 30));
                 let simulated = SimBlocks::new(device, requests, clocks.simulated.clone(), memory)?;
                 Ok(without_claim(Box::new(simulated), "simulated"))
             }
-            Named::Device(target) => open_path(target, access, requests, clocks),
+            Endpoint::Device(target) => open_path(target, access, requests, clocks),
         }
     }
 }
@@ -176,7 +187,7 @@ fn open_path(
     access: Access<'_>,
     requests: usize,
     clocks: &Clocks,
-) -> anyhow::Result<Opened> {
+) -> anyhow::Result<OpenEndpoint> {
     if let Target::Scratch { path, size } = target {
         make_scratch(path, *size, None)?;
         return open_path(&target.made(), access, requests, clocks);
@@ -199,5 +210,5 @@ fn open_path(
     let name = target.to_string();
     let device = RealBlocks::new(&name, file, place.geometry, requests, clocks.wall.clone())?;
     let driven = format!("{}, {}", device.way(), Buffering::Direct);
-    Ok(Opened { blocks: Box::new(device), driven, claim })
+    Ok(OpenEndpoint { blocks: Box::new(device), driven, claim })
 }
