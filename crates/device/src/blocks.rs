@@ -45,7 +45,7 @@ pub use traced::Traced;
 
 use crate::buffer::AlignedBuffer;
 use crate::device::{DeviceError, Geometry};
-use crate::io::{IoRecord, Mode};
+use crate::io::{Io, IoRecord, Mode};
 use crate::units::{Bytes, Nanos};
 use std::os::fd::BorrowedFd;
 
@@ -91,6 +91,12 @@ impl BlockRequest {
     /// To tell the device that the range holds nothing any more.
     pub fn trim(id: u64, offset: Bytes, length: u32) -> BlockRequest {
         BlockRequest { id, mode: Mode::Trim, offset, length, buffer: AlignedBuffer::empty() }
+    }
+
+    /// The same as an IO of a run.
+    pub(crate) fn io(&self) -> Io {
+        let BlockRequest { mode, offset, length: size, .. } = *self;
+        Io { wait: Nanos::ZERO, offset, size, mode, pattern: 0 }
     }
 
     /// True where bytes move.

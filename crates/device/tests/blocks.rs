@@ -168,6 +168,53 @@ fn times_are_on_the_clock_and_whatever_is_done_first_comes_first() {
     }
 }
 
+#[test]
+fn virtual_time_stands_still_while_something_real_is_under_way() {
+    for way in WAYS {
+        let file = file(&contents());
+        let mut real = device(file.path(), way, 2);
+        let clock = Clock::virtual_time();
+        // Known at once to be done an hour from now, in virtual time.
+        let mut simulated = Late(Pending::new(1), clock.clone());
+        simulated.submit(BlockRequest::flush(7));
+        for id in 0..2 {
+            real.submit(BlockRequest::read(id, Bytes(id << 20), 1 << 20, AlignedBuffer::new(1 << 20)));
+        }
+        for _ in 0..2 {
+            let (which, _) = wait_any(&mut [&mut simulated, &mut real]).unwrap();
+            assert_eq!((which, clock.now()), (1, Nanos::ZERO), "{way}");
+        }
+        let (which, done) = wait_any(&mut [&mut simulated, &mut real]).unwrap();
+        assert_eq!((which, done.request.id, clock.now()), (0, 7, Nanos::from_secs(3600)), "{way}");
+        assert!(wait_any(&mut [&mut simulated, &mut real]).is_none());
+    }
+}
+
+/// Takes an hour of virtual time for everything.
+struct Late(Pending, Clock);
+
+impl Blocks for Late {
+    fn geometry(&self) -> Geometry {
+        geometry()
+    }
+    fn submit(&mut self, request: BlockRequest) {
+        let submitted = self.1.now();
+        let done = submitted + Nanos::from_secs(3600);
+        self.0.push(Completion { request, submitted, done, result: Ok(()) });
+    }
+    fn wait(&mut self, which: Which) -> Option<Completion> {
+        let done = self.0.take(which)?;
+        self.1.reach(done.done);
+        Some(done)
+    }
+    fn next(&mut self) -> Next<'_> {
+        self.0.first().map_or(Next::Nothing, Next::At)
+    }
+    fn clock(&self) -> &Clock {
+        &self.1
+    }
+}
+
 /// How many of eight reads were under way when the last of them was submitted.
 fn overlapping(device: &mut RealBlocks) -> usize {
     let length = SIZE as u32 / 8;

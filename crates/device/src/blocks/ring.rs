@@ -10,10 +10,9 @@ use super::{Clock, Completion, Pending};
 use crate::buffer::AlignedBuffer;
 use crate::device::DeviceError;
 use crate::engine::Discard;
-use crate::io::{Io, Mode};
+use crate::io::Mode;
 use crate::real::FileTarget;
 use crate::sync::Target;
-use crate::units::Nanos;
 use io_uring::{IoUring, opcode, squeue, types};
 use std::fs::File;
 use std::io;
@@ -105,9 +104,7 @@ impl UnderWay for Ring {
             return;
         }
         if request.request.mode == Mode::Trim {
-            let (offset, size) = (request.request.offset, request.request.length);
-            let io = Io { wait: Nanos::ZERO, offset, size, mode: Mode::Trim, pattern: 0 };
-            request.result = self.trims.io(&io, &mut []);
+            request.result = self.trims.io(&request.request.io(), &mut []);
             request.done = self.clock.now();
             finished.push(request);
             return;

@@ -11,10 +11,8 @@ use super::real::UnderWay;
 use super::{Clock, Completion, Pending};
 use crate::device::DeviceError;
 use crate::engine::Discard;
-use crate::io::Io;
 use crate::real::FileTarget;
 use crate::sync::Target;
-use crate::units::Nanos;
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -93,9 +91,7 @@ impl PoolThread {
         while (&*self.jobs).read_exact(&mut number).is_ok() {
             if let Some(completion) = self.slots.get(u16::from_ne_bytes(number)).as_mut() {
                 let request = &mut completion.request;
-                let (offset, size, mode) = (request.offset, request.length, request.mode);
-                let io = Io { wait: Nanos::ZERO, offset, size, mode, pattern: 0 };
-                completion.result = self.target.io(&io, request.bytes_mut());
+                completion.result = self.target.io(&request.io(), request.bytes_mut());
                 completion.done = self.clock.now();
             }
             if self.done.write_all(&number).is_err() {

@@ -8,7 +8,7 @@
 
 use super::{BlockRequest, Blocks, Clock, Completion, Next, Which};
 use crate::device::{Chunk, Geometry, Recorder, RunEnd};
-use crate::io::{Io, IoRecord};
+use crate::io::IoRecord;
 use crate::units::Nanos;
 
 /// Passes everything on to a device and every finished request to a [`Recorder`].
@@ -48,11 +48,9 @@ impl<'a> Traced<'a> {
             self.failed += 1;
             return;
         }
-        let BlockRequest { mode, offset, length: size, .. } = completion.request;
-        let io = Io { wait: Nanos::ZERO, offset, size, mode, pattern: 0 };
         let submit = completion.submitted.saturating_sub(self.began);
         let response = completion.done.saturating_sub(completion.submitted);
-        self.chunk.push(IoRecord::new(&io, self.stream, submit, response));
+        self.chunk.push(IoRecord::new(&completion.request.io(), self.stream, submit, response));
         self.end.ios += 1;
         self.end.elapsed = self.end.elapsed.max(completion.done.saturating_sub(self.began));
         if self.chunk.len() == self.chunk.capacity() {
