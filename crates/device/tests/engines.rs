@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use uflip_device::stamp::Key;
 use uflip_device::{
-    Arrival, Blocks, Buffering, Bytes, Data, Device, DeviceError, Discard, Engine, EngineOptions, Geometry,
+    Arrival, Buffering, Bytes, Data, Device, DeviceError, Discard, Engine, EngineOptions, Geometry,
     Io, IoRecord, KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
 };
 
@@ -163,22 +163,6 @@ fn polling_where_there_is_none_says_what_to_do() {
         Ok((end, _)) => assert_eq!(end.ios, 1),
         Err(error) => assert!(error.to_string().contains("leave --poll away"), "{error}"),
     }
-}
-
-#[test]
-fn the_data_face_reads_what_it_wrote() {
-    let file = file();
-    let mut device = open(file.path(), EngineOptions::default());
-    let data: Vec<u8> = (0..8192).map(|i| (i % 251) as u8).collect();
-    device.write(Bytes(4096), &data).unwrap();
-    device.flush().unwrap();
-    let mut back = vec![0; 8192];
-    device.read(Bytes(4096), &mut back).unwrap();
-    assert_eq!(back, data);
-    device.trim(Bytes(4096), Bytes(4096)).unwrap();
-    device.read(Bytes(4096), &mut back).unwrap();
-    assert!(back[..4096].iter().all(|b| *b == 0));
-    assert_eq!(back[4096..], data[4096..]);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! [`SimDevice`]: a simulated device behind the two faces of every device.
+//! [`SimDevice`]: a simulated device behind the measured face of every device;
+//! the data face is [`crate::SimBlocks`].
 //!
 //! [`Device::run`] interleaves the streams in virtual time: the stream whose
 //! next IO is ready first goes first, the lower number on a tie. Same
@@ -14,7 +15,7 @@ use crate::nand::OpCounts;
 use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Arrival, Blocks, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos,
+    Arrival, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos,
     Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
 
@@ -247,6 +248,16 @@ impl SimDevice {
         ))
     }
 
+    /// The device's present, in the time of [`SimDevice::arrive`].
+    pub(crate) fn present(&self) -> Nanos {
+        Nanos(self.clock_ns)
+    }
+
+    /// Refuses what would be asked at the end of virtual time.
+    pub(crate) fn refuse_at_the_end(&self, at: Nanos) -> Result<(), DeviceError> {
+        if at.0 >= END_NS { Err(self.at_its_end()) } else { Ok(()) }
+    }
+
     fn at_its_end(&self) -> DeviceError {
         let name = &self.name;
         DeviceError::Other(format!("{name}: virtual time ends after 292 years; type shorter pauses"))
@@ -300,14 +311,6 @@ impl SimDevice {
             flash.pass(at_ns);
         }
         self.meter.note(self.energy_at(at_ns));
-    }
-
-    /// One IO at the device's present time, for the data face.
-    fn serve_now(&mut self, mode: Mode, offset: u64, size: u64) -> Result<(), DeviceError> {
-        if size == 0 && mode != Mode::Flush {
-            return Ok(());
-        }
-        self.serve_parts(self.clock_ns, mode, offset, size).map(|_| ())
     }
 
     /// Serves a request of any size submitted at `at_ns`, in parts one after
@@ -516,36 +519,5 @@ impl Device for SimDevice {
             levelled: Some(merges.levelled),
             ..host
         })
-    }
-}
-
-impl Blocks for SimDevice {
-    fn geometry(&self) -> Geometry {
-        self.geometry
-    }
-
-    fn read(&mut self, offset: Bytes, into: &mut [u8]) -> Result<(), DeviceError> {
-        self.serve_now(Mode::Read, offset.0, into.len() as u64)?;
-        self.content.read(offset.0, into);
-        Ok(())
-    }
-
-    fn write(&mut self, offset: Bytes, from: &[u8]) -> Result<(), DeviceError> {
-        self.serve_now(Mode::Write, offset.0, from.len() as u64)?;
-        self.content.write(offset.0, from);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        self.serve_now(Mode::Flush, 0, 0)
-    }
-
-    fn trim(&mut self, offset: Bytes, length: Bytes) -> Result<(), DeviceError> {
-        if length.0 == 0 {
-            return Ok(());
-        }
-        self.serve_now(Mode::Trim, offset.0, length.0)?;
-        self.content.forget(offset.0, length.0);
-        Ok(())
     }
 }

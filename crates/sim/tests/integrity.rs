@@ -9,9 +9,11 @@ mod common;
 
 use common::{Workload, config, description, ios, run, shape};
 use proptest::prelude::*;
+use uflip_device::blocks::{self, Clock};
+use uflip_device::buffer::AlignedBuffer;
 use uflip_device::rng::Rng;
-use uflip_device::{Blocks, Bytes, Device, IoRecord, Mode, Nanos};
-use uflip_sim::{Description, SimDevice, check};
+use uflip_device::{Bytes, Device, IoRecord, Mode};
+use uflip_sim::{Description, SimBlocks, SimDevice, check};
 
 fn open(text: &str) -> (Description, SimDevice) {
     let d = check(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -118,8 +120,10 @@ proptest! {
 
     #[test]
     fn what_was_written_last_is_read(text in description(), shape in shape()) {
-        let (d, mut device) = open(&text);
+        let (d, device) = open(&text);
         let capacity = d.capacity_mib << 20;
+        let mut device = SimBlocks::new(device, 1, Clock::virtual_time(), Bytes(1 << 30)).unwrap();
+        let mut buffer = AlignedBuffer::new(capacity as usize);
         let mut shadow = vec![0u8; capacity as usize];
         let mut rng = Rng::new(shape.seed);
         for io in ios(shape, capacity, d.sector_bytes) {
@@ -127,18 +131,18 @@ proptest! {
             match io.mode {
                 Mode::Write => {
                     rng.fill(&mut shadow[from..from + size]);
-                    device.write(io.offset, &shadow[from..from + size]).unwrap();
+                    buffer.bytes_mut()[..size].copy_from_slice(&shadow[from..from + size]);
+                    blocks::write(&mut device, io.offset, io.size, &mut buffer).unwrap();
                 }
                 Mode::Read => {
-                    let mut got = vec![0; size];
-                    device.read(io.offset, &mut got).unwrap();
-                    prop_assert!(got == shadow[from..from + size]);
+                    blocks::read(&mut device, io.offset, io.size, &mut buffer).unwrap();
+                    prop_assert!(buffer.bytes()[..size] == shadow[from..from + size]);
                 }
                 Mode::Trim => {
                     shadow[from..from + size].fill(0);
-                    device.trim(io.offset, Bytes(io.size.into())).unwrap();
+                    blocks::trim(&mut device, io.offset, io.size).unwrap();
                 }
-                Mode::Flush => device.flush().unwrap(),
+                Mode::Flush => blocks::flush(&mut device).unwrap(),
             }
         }
     }

@@ -2,6 +2,7 @@
 //! [`crate::target`] and the commands for what becomes of it.
 
 pub mod compare;
+pub mod copy;
 pub mod extra;
 
 use crate::typed::Typed;
@@ -37,6 +38,8 @@ pub enum Command {
     Calibrate(RunArgs),
     /// Run one IO pattern and print its statistics
     Pattern(PatternArgs),
+    /// Copy from one target to another with several requests under way
+    Copy(copy::CopyArgs),
     /// Show what a run would do: runs, bytes, time; nothing is written
     Plan(PlanArgs),
     /// List what could be measured, and why something is refused
@@ -92,6 +95,8 @@ pub struct RunArgs {
     pub logical_block: Option<extra::LogicalBlockArg>,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
+    #[command(flatten)]
+    pub scratch: ScratchArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]
@@ -172,6 +177,15 @@ pub struct PlanOptionArgs {
     /// The seed of all random choices; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+}
+
+/// A scratch file instead of a target that is there.
+#[derive(Args, Debug)]
+pub struct ScratchArgs {
+    /// Measure through this scratch file instead of a target; it is made where
+    /// nothing is yet
+    #[arg(long, value_name = "FILE")]
+    pub scratch: Option<PathBuf>,
     /// The size of a scratch file that has to be made
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub scratch_size: Bytes,
@@ -307,16 +321,23 @@ pub struct PlanArgs {
     pub target: Option<String>,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
+    #[command(flatten)]
+    pub scratch: ScratchArgs,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
     /// Print the whole plan as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }
 
 /// `uflip pattern`
 #[derive(Args, Debug)]
 pub struct PatternArgs {
     /// A block device or file, or null: for the device that answers at once
-    pub target: String,
+    #[arg(required_unless_present = "scratch")]
+    pub target: Option<String>,
     /// The baseline pattern
     #[arg(long, value_name = "SR|RR|SW|RW", required_unless_present = "pattern")]
     pub base: Option<String>,
@@ -382,9 +403,8 @@ pub struct PatternArgs {
     /// The seed of random locations; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The size of the file where it has to be made
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
-    pub scratch_size: Bytes,
+    #[command(flatten)]
+    pub scratch: ScratchArgs,
     /// Keep every IO in this file
     #[arg(long, value_name = "FILE.csv|.parquet")]
     pub records: Option<PathBuf>,
@@ -396,6 +416,8 @@ pub struct PatternArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }
 
 /// `--arrivals`

@@ -5,6 +5,7 @@
 //! Source: Linux, `Documentation/admin-guide/iostats.rst`,
 //! `Documentation/accounting/psi.rst`, `proc(5)`.
 
+use crate::target::Target;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use uflip_device::identity::{SysPaths, disk_of};
@@ -84,9 +85,9 @@ fn throttles() -> Option<u64> {
 impl Watch {
     /// Watches the device beneath `target`; nothing where it is simulated.
     /// `before` was seen earlier.
-    pub fn of(target: &str, before: Vec<Disturbed>) -> Watch {
-        let device = disk_beneath(Path::new(target));
-        let real = Path::new(target).exists();
+    pub fn of(target: &Target, before: Vec<Disturbed>) -> Watch {
+        let device = target.path().and_then(disk_beneath);
+        let real = target.path().is_some();
         Watch { device, real, run: Cell::new(None), disturbed: RefCell::new(before) }
     }
 
@@ -121,6 +122,21 @@ impl Watch {
     pub fn disturbed(&self) -> Vec<Disturbed> {
         self.disturbed.borrow().clone()
     }
+}
+
+/// What was going on, as a sentence.
+pub fn told(found: &Disturbed) -> String {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let parts = [
+        found.other_ios.map(|n| format!("{n} IOs of others on the disk")),
+        found
+            .cpu_stall_share
+            .map(|share| format!("tasks waited for a processor {} of the time", percent(share))),
+        found.cpu_mhz.map(|[a, b]| format!("the processor went from {a:.0} to {b:.0} MHz")),
+        found.throttles.map(|n| format!("a processor was throttled {n} times")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("something else was active during the run: {}; measure again", parts.join(", "))
 }
 
 /// A device whose runs are watched from outside.
@@ -172,6 +188,7 @@ impl Device for Watched<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uflip_device::Bytes;
 
     #[test]
     fn counters_are_read_as_the_kernel_writes_them() {
@@ -199,6 +216,6 @@ mod tests {
 
     #[test]
     fn a_simulated_target_is_not_watched() {
-        assert_eq!(Watch::of("sim:mtron", Vec::new()).sample(), None);
+        assert_eq!(Watch::of(&Target::parse("sim:mtron", Bytes(0)).unwrap(), Vec::new()).sample(), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The arguments of the commands around job files, cost models, proofs and the
 //! demonstration.
 
-use super::{ConsentArgs, EngineArgs};
+use super::{ConsentArgs, EngineArgs, ScratchArgs};
 use crate::typed::Typed;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,13 @@ use uflip_device::Bytes;
 /// `uflip job`
 #[derive(Args, Debug)]
 pub struct JobArgs {
-    /// A block device or file, or null: for the device that answers at once
-    pub target: String,
+    /// A block device or file, or null: for the device that answers at once;
+    /// left away with --scratch
+    #[arg(required_unless_present = "scratch")]
+    pub target: Option<String>,
     /// The job file (docs/job-files.md), or an fio job file (a name that ends
     /// in .fio)
-    #[arg(required_unless_present_any = ["suite", "resume"])]
+    #[arg(required_unless_present_any = ["suite", "resume", "scratch"])]
     pub file: Option<PathBuf>,
     /// A ready-made job instead of a file: ajwani (the standard series of
     /// Ajwani et al. 2008), ajwani-short (the same in minutes),
@@ -49,9 +51,8 @@ pub struct JobArgs {
     /// The seed where the job has none; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The size of a scratch file that has to be made
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
-    pub scratch_size: Bytes,
+    #[command(flatten)]
+    pub scratch: ScratchArgs,
     /// Go on with the interrupted job in DIR, on the device it began on
     #[arg(long, requires = "output", conflicts_with_all = ["file", "suite"])]
     pub resume: bool,
@@ -64,39 +65,6 @@ pub struct JobArgs {
     pub json: bool,
     #[arg(skip)]
     pub typed: Typed,
-    /// The target is a scratch file because none was named.
-    #[arg(skip)]
-    pub own_scratch: bool,
-    /// It stays all the same.
-    #[arg(skip)]
-    pub keep_scratch: bool,
-}
-
-impl JobArgs {
-    /// For a job that is not a file.
-    pub fn of(target: String, engine: EngineArgs, consent: ConsentArgs, scratch_size: Bytes) -> JobArgs {
-        JobArgs {
-            target,
-            file: None,
-            suite: None,
-            only: Vec::new(),
-            logical_block: None,
-            output: None,
-            check: false,
-            to_fio: false,
-            print: false,
-            engine,
-            consent,
-            seed: None,
-            scratch_size,
-            resume: false,
-            other_device: false,
-            json: false,
-            typed: Typed::default(),
-            own_scratch: false,
-            keep_scratch: false,
-        }
-    }
 }
 
 /// A logical block as it is given.
@@ -124,7 +92,8 @@ impl FromStr for LogicalBlockArg {
 #[derive(Args, Debug)]
 pub struct LogicalBlockArgs {
     /// A block device or file
-    pub target: String,
+    #[arg(required_unless_present = "scratch")]
+    pub target: Option<String>,
     /// The bytes written in each pass; several show how the answer depends on it
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', default_value = "1G")]
     pub bytes: Vec<Bytes>,
@@ -141,9 +110,8 @@ pub struct LogicalBlockArgs {
     /// The seed of the random order; drawn where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The size of a scratch file that has to be made
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
-    pub scratch_size: Bytes,
+    #[command(flatten)]
+    pub scratch: ScratchArgs,
     /// Go on with the interrupted procedure in DIR, on the device it began on
     #[arg(long, requires = "output")]
     pub resume: bool,
@@ -218,12 +186,13 @@ pub struct DemoArgs {
     /// The seed of all random choices; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The size of the file where it has to be made
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
-    pub scratch_size: Bytes,
+    #[command(flatten)]
+    pub scratch: ScratchArgs,
     #[command(flatten)]
     pub consent: ConsentArgs,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }

@@ -13,9 +13,11 @@ mod text;
 use crate::args::extra::DemoArgs;
 use crate::command::plan::QUICK_BUDGET;
 use crate::command::{fresh_seed, print, print_json};
-use crate::interrupt::{self, STOP};
+use crate::interference::{Watch, Watched};
+use crate::interrupt::STOP;
 use crate::lab;
-use crate::target::{self, Access};
+use crate::session::{self, Needs, Shown};
+use crate::target::{self, Target};
 use anyhow::{Context, bail};
 use serde::Serialize;
 use std::time::Duration;
@@ -89,6 +91,7 @@ pub struct Demo {
 /// The device, and what is next.
 struct Stage<'a> {
     device: &'a mut dyn Device,
+    watch: &'a Watch,
     seed: u64,
     runs: u64,
     io_size: Bytes,
@@ -106,7 +109,9 @@ impl Stage<'_> {
         self.runs += 1;
         let streams = pattern.streams(count, derive_seed(self.seed, self.runs))?;
         let keep = KeepAll::new(usize::try_from(count)?.max(1));
+        self.watch.next(u32::try_from(self.runs).ok());
         let end = self.device.run(streams, &keep, RunLimits { time: None, stop: &STOP })?;
+        self.watch.next(None);
         if end.interrupted || STOP.after_this_run() {
             bail!("interrupted");
         }
@@ -148,25 +153,33 @@ impl Stage<'_> {
 /// # Errors
 /// What is wrong with the target or an IO, or where it is interrupted.
 pub fn demo(args: &DemoArgs) -> anyhow::Result<()> {
-    interrupt::listen()?;
-    let name = args.target.as_deref().unwrap_or(DEVICE);
+    session::listen(Shown::Lines)?;
+    let target = match (&args.target, &args.scratch.scratch) {
+        (None, None) => Target::of_command(Some(DEVICE), &args.scratch, &args.typed)?,
+        (target, _) => Target::of_command(target.as_deref(), &args.scratch, &args.typed)?,
+    };
     let seed = args.seed.unwrap_or_else(fresh_seed);
-    let engine = EngineOptions { seed, ..EngineOptions::default() };
-    let access = Access::Write(&args.consent.erase_device);
+    let (engine, consents) = (EngineOptions { seed, ..EngineOptions::default() }, &args.consent.erase_device);
+    session::refuse(&target::locate(&target)?, Needs::Everything, &engine, consents)?;
     let budget = Some(Duration::from(QUICK_BUDGET));
-    let mut opened = target::open(name, access, engine, args.scratch_size, budget)?;
+    let mut opened = session::open(&target, Needs::Everything, engine, consents, budget)?;
     opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
-    let device = &mut *opened.device;
+    let watch = Watch::of(&opened.target, Vec::new());
+    let mut device = Watched { device: &mut *opened.device, watch: &watch };
     if !device.is_virtual() {
         let capacity = device.geometry().capacity;
-        crate::say!("{name} will be written between 0 B and {capacity}, at random");
+        crate::say!("{} will be written between 0 B and {capacity}, at random", opened.target);
     }
-    let made = play(device, &opened.summary, seed)?;
+    let made = play(&mut device, &watch, &opened.summary, seed)?;
+    let disturbed = watch.disturbed().len();
+    if disturbed > 0 {
+        crate::say!("note: something else was active during {disturbed} runs");
+    }
     if args.json { print_json(&made) } else { print(&text::story(&made)) }
 }
 
 /// Plays the demonstration on a device.
-fn play(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<Demo> {
+fn play(device: &mut dyn Device, watch: &Watch, name: &str, seed: u64) -> anyhow::Result<Demo> {
     let virtual_time = device.is_virtual();
     if virtual_time {
         crate::say!("bringing {name} to the complete state, in virtual time");
@@ -174,7 +187,7 @@ fn play(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<Demo> 
     }
     let rest = if virtual_time { Nanos::from_secs(10) } else { Nanos::from_millis(500) };
     let io_size = uflip_measure::pattern::DEFAULT_IO_SIZE;
-    let mut stage = Stage { device, seed, runs: 0, io_size, rest };
+    let mut stage = Stage { device, watch, seed, runs: 0, io_size, rest };
     stage.rest(rest);
     let first = stage.run(Baseline::Rw, PICTURE, 0)?;
     crate::say!("bad measurements");
@@ -237,9 +250,11 @@ mod tests {
 
     #[test]
     fn on_the_simulated_mtron_the_spread_falls_in_all_three() {
+        let target = Target::parse(DEVICE, Bytes(0)).unwrap();
         let mut opened =
-            target::open(DEVICE, Access::Write(&[]), EngineOptions::default(), Bytes(0), None).unwrap();
-        let made = play(&mut *opened.device, &opened.summary, 1).unwrap();
+            session::open(&target, Needs::Everything, EngineOptions::default(), &[], None).unwrap();
+        let watch = Watch::of(&target, Vec::new());
+        let made = play(&mut *opened.device, &watch, &opened.summary, 1).unwrap();
         assert_eq!(made.experiments.len(), 3);
         for e in &made.experiments {
             let (bad, good) = (e.bad.spread().unwrap(), e.good.spread().unwrap());

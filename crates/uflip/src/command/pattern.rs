@@ -2,14 +2,16 @@
 
 use crate::args::{ArrivalsArg, PatternArgs};
 use crate::command::{fresh_seed, print, print_json};
-use crate::interrupt::{self, STOP};
-use crate::target::{self, Access, Opened};
-use crate::{limits, usage};
+use crate::interference::{Watch, Watched, told};
+use crate::interrupt::STOP;
+use crate::session::{self, Needs, Shown};
+use crate::target::{self, Opened, Target};
+use crate::usage;
 use anyhow::bail;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
-use uflip_device::{Bytes, Geometry, Nanos, RunEnd, RunLimits};
+use uflip_device::{Bytes, Device, Geometry, Nanos, RunEnd, RunLimits};
 use uflip_measure::dry_run::write_csv;
 use uflip_measure::pattern::{Baseline, Basic, Gaps, Location, Mode, Pattern, Ratio, Timing};
 use uflip_measure::plan::check::{MAX_IOS, MAX_TIME};
@@ -24,9 +26,10 @@ use uflip_store::recorder::{DEFAULT_RESERVE, Kept, Reserve, RunShape};
 struct Facts {
     target: String,
     pattern: Pattern,
-    engine: String,
-    buffering: String,
-    data: String,
+    /// Null where the target is not driven: simulated, or answering at once.
+    engine: Option<String>,
+    buffering: Option<String>,
+    data: Option<String>,
     seed: u64,
     end: RunEnd,
     stats: RunStats,
@@ -42,7 +45,8 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let typed = typed_pattern(&args)?;
     let options = args.engine.resolve(seed).map_err(usage)?;
-    let place = target::locate(&args.target, args.scratch_size)?;
+    let target = Target::of_command(args.target.as_deref(), &args.scratch, &args.typed)?;
+    let place = target::locate(&target)?;
     let pattern = fit(&typed, place.geometry)?;
     countable(&pattern, args.io_count, args.time_limit)?;
     if args.dry_run {
@@ -51,43 +55,45 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
         write_csv(&pattern, args.io_count, seed, &mut out)?;
         return Ok(out.flush()?);
     }
-    target::refuse_mixed_trims(&place, [&pattern])?;
-
+    let (needs, consents) = (Needs::Pattern(&pattern), &args.consent.erase_device);
+    session::refuse(&place, needs, &options, consents)?;
     let format = args.records.as_deref().map(records_format).transpose()?;
-    limits::room_for_pattern(&pattern, &options, place.virtual_time)?;
-    interrupt::listen()?;
-    let access = if pattern.writes() { Access::Write(&args.consent.erase_device) } else { Access::Read };
-    let mut opened = target::open(&args.target, access, options, args.scratch_size, None)?;
+    session::listen(Shown::Lines)?;
+    let mut opened = session::open(&target, needs, options, consents, None)?;
     opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
     let pattern = fit(&typed, opened.device.geometry())?;
-    if pattern.writes() {
-        let bytes = written_bytes(&pattern, args.io_count);
-        let (range, capacity) = (target::pattern_range(&pattern), opened.device.geometry().capacity);
-        if bytes > Bytes(0) {
-            crate::say!("{}", target::will_be_written(&range, bytes, capacity, &args.target));
-        }
-        if pattern.basics().iter().any(|basic| basic.mode == Mode::Trim) {
-            let (start, end) = (Bytes(range.start), Bytes(range.end));
-            crate::say!(
-                "{} will be trimmed between {start} and {end}: what stands there is lost",
-                args.target
-            );
-        }
-    }
+    announce(&pattern, args.io_count, &opened);
     crate::say!("{pattern}, seed {seed}");
     let (end, stats) = measure(&args, format, &pattern, seed, &mut opened)?;
+    let driven = |text: String| target.path().map(|_| text);
     let facts = Facts {
-        target: args.target,
+        target: opened.target.to_string(),
         pattern,
-        engine: options.engine.to_string(),
-        buffering: options.buffering.to_string(),
-        data: options.data.to_string(),
+        engine: driven(options.engine.to_string()),
+        buffering: driven(options.buffering.to_string()),
+        data: driven(options.data.to_string()),
         seed,
         end,
         stats,
         records: args.records.map(|p| p.display().to_string()),
     };
     if args.json { print_json(&facts) } else { print(&as_text(&facts)) }
+}
+
+/// Says what is written or trimmed, before it is.
+fn announce(pattern: &Pattern, io_count: u64, opened: &Opened) {
+    if !pattern.writes() {
+        return;
+    }
+    let (bytes, target) = (written_bytes(pattern, io_count), &opened.target);
+    let (range, capacity) = (target::pattern_range(pattern), opened.device.geometry().capacity);
+    if bytes > Bytes(0) {
+        crate::say!("{}", target::will_be_written(&range, bytes, capacity, target));
+    }
+    if pattern.basics().iter().any(|basic| basic.mode == Mode::Trim) {
+        let (start, end) = (Bytes(range.start), Bytes(range.end));
+        crate::say!("{target} will be trimmed between {start} and {end}: what stands there is lost");
+    }
 }
 
 /// The pattern of the arguments, its TargetSize possibly still open.
@@ -207,7 +213,10 @@ fn measure(
     };
     reserve.begin_keeping(shape, keep);
     let limits = RunLimits { time: args.time_limit, stop: &STOP };
-    let end = opened.device.run(pattern.streams(args.io_count, seed)?, &reserve, limits);
+    let watch = Watch::of(&opened.target, Vec::new());
+    watch.next(Some(0));
+    let mut device = Watched { device: &mut *opened.device, watch: &watch };
+    let end = device.run(pattern.streams(args.io_count, seed)?, &reserve, limits);
     let end = end.inspect_err(|_| reserve.abandon())?;
     if end.interrupted {
         reserve.abandon();
@@ -217,6 +226,7 @@ fn measure(
     if stalls > 0 {
         crate::say!("warning: {stalls} times the run waited for its records to be written");
     }
+    watch.disturbed().iter().for_each(|found| crate::say!("warning: {}", told(found)));
     if !end.incidents.is_none() {
         crate::say!("warning: {}; the figures are not the device's alone: measure again", end.incidents);
     }
@@ -236,13 +246,14 @@ fn records_format(path: &Path) -> anyhow::Result<Format> {
 }
 
 fn as_text(facts: &Facts) -> String {
+    let driven = match (&facts.engine, &facts.buffering, &facts.data) {
+        (Some(engine), Some(buffering), Some(data)) => format!("engine {engine}, {buffering}, data {data}, "),
+        _ => String::new(),
+    };
     let mut text = format!(
-        "{} on {}\nengine {}, {}, data {}, seed {}\n{} IOs in {}{}\n\n",
+        "{} on {}\n{driven}seed {}\n{} IOs in {}{}\n\n",
         facts.pattern,
         facts.target,
-        facts.engine,
-        facts.buffering,
-        facts.data,
         facts.seed,
         facts.end.ios,
         facts.end.elapsed,

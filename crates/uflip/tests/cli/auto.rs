@@ -285,7 +285,8 @@ fn what_cannot_be_trimmed_is_not() {
 /// resume goes on with the IO after the last one that is known to be done.
 fn half_enforced_and_gone_on_with(sent: &str, begun: &str, code: Option<i32>) {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["run", "disk.bin", "--scratch-size", "192M", "--state", "sequential:4K", "-o", "o", "--seed"];
+    let args =
+        ["run", "./disk.bin", "--scratch-size", "192M", "--state", "sequential:4K", "-o", "o", "--seed"];
     let more = ["5", "--only", "granularity", "--values", "granularity=32K", "--budget", "20s"];
     let child = uflip()
         .current_dir(folder.path())
@@ -334,7 +335,7 @@ fn a_half_enforced_state_is_gone_on_with_after_kill_9() {
 fn the_demonstration_goes_on_a_real_file() {
     let folder = tempfile::tempdir().unwrap();
     let (out, err) =
-        expect(folder.path(), 0, &["demo", "disk.bin", "--scratch-size", "64M", "--json", "--seed", "2"]);
+        expect(folder.path(), 0, &["demo", "./disk.bin", "--scratch-size", "64M", "--json", "--seed", "2"]);
     assert!(err.contains("will be written"), "{err}");
     let told: Value = serde_json::from_str(&out).unwrap();
     let experiments = told["experiments"].as_array().unwrap();

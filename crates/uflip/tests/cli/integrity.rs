@@ -413,7 +413,7 @@ fn on_a_file_only_what_is_damaged_is_measured_again() {
     let (at, dir) = (folder.path(), folder.path().join("o"));
     let run = [
         "run",
-        "scratch",
+        "./scratch",
         "-o",
         "o",
         "--scratch-size",

@@ -7,6 +7,7 @@ mod block_trace;
 mod commands;
 mod compare;
 mod contents;
+mod copy;
 mod endings;
 mod faultfs;
 mod faults;

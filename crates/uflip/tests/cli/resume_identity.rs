@@ -188,7 +188,7 @@ fn a_removed_scratch_file_is_not_made_again_in_silence() {
     for command in ["run", "job"] {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        begin(folder, command, "scratch");
+        begin(folder, command, "./scratch");
         let kept = finished_runs(&folder.join("out")).len();
         std::fs::rename(folder.join("scratch"), folder.join("away")).unwrap();
         let err = resume(folder, 1, command, Some("scratch"), &[]);
@@ -227,7 +227,8 @@ fn every_resume_asks_for_the_scratch_file() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let block = ["--bytes", "1M", "--largest", "8K", "--scratch-size", "4M", "--seed", "1", "-o", "out"];
-    expect(folder, 0, &[&["logical-block", "s"], &block[..]].concat());
+    expect(folder, 0, &[&["logical-block", "./s"], &block[..]].concat());
+    cut(folder);
     std::fs::remove_file(folder.join("s")).unwrap();
     let err = resume(folder, 1, "logical-block", Some("s"), &[]);
     assert!(err.contains("uflip logical-block") && err.contains("--other-device"), "{err}");
@@ -238,7 +239,7 @@ fn every_resume_asks_for_the_scratch_file() {
     std::fs::remove_dir_all(folder.join("out")).unwrap();
     let args = [
         "calibrate",
-        "c",
+        "./c",
         "--scratch-size",
         "16M",
         "--only",

@@ -1,0 +1,85 @@
+//! What a person sees of a session: lines, the live page or nothing; and what of
+//! a plan's progress the watch beside it has to know.
+
+use crate::interference::Watch;
+use crate::live::Live;
+use crate::progress::Display;
+use std::sync::Arc;
+use uflip_device::Nanos;
+use uflip_measure::Progress;
+use uflip_measure::run::RunSpec;
+
+/// What a person sees of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Nothing.
+    Nothing,
+    /// Lines, or bars on a terminal.
+    Lines,
+    /// The live page.
+    Live,
+}
+
+impl Shown {
+    /// A word between runs, where a person sees it.
+    pub fn say(self, page: Option<&Live>, text: &str) {
+        match (page, self) {
+            (Some(page), _) => page.note(text),
+            (None, Shown::Nothing) => {}
+            (None, _) => crate::say!("{text}"),
+        }
+    }
+}
+
+/// Tells of the progress of some runs.
+pub struct Teller<'a> {
+    display: Display,
+    watch: &'a Watch,
+    silent: bool,
+}
+
+impl<'a> Teller<'a> {
+    /// Of these runs, in order; those that are kept already are left out by the
+    /// caller.
+    pub fn new<'r>(
+        shown: Shown,
+        page: Option<&Arc<Live>>,
+        runs: impl Iterator<Item = &'r RunSpec>,
+        budget: Option<Nanos>,
+        watch: &'a Watch,
+    ) -> Teller<'a> {
+        let silent = shown == Shown::Nothing;
+        let runs = runs.filter(|_| !silent);
+        let display = match page {
+            Some(page) => Display::on_page(runs, budget, page),
+            None => Display::new(runs, budget),
+        };
+        Teller { display, watch, silent }
+    }
+
+    /// Something happens.
+    pub fn tell(&mut self, event: &Progress<'_>) {
+        match event {
+            Progress::RunStarted { spec, .. } => {
+                self.watch.next(Some(spec.id));
+                self.display.started(spec);
+            }
+            Progress::RunFinished { spec, stats, elapsed } => {
+                self.watch.next(None);
+                self.display.finished(spec, stats, *elapsed);
+            }
+            Progress::Again { .. } | Progress::Resetting { .. } if self.silent => {}
+            Progress::Again { spec, incidents, attempt } => self.display.again(spec, incidents, *attempt),
+            Progress::Resetting { state } => {
+                self.watch.next(None);
+                self.display.note(&format!("bringing the device to the {state} state"));
+            }
+            Progress::Pausing { .. } => {}
+        }
+    }
+
+    /// Ends the display, leaving its lines.
+    pub fn close(self) {
+        self.display.close();
+    }
+}
