@@ -270,8 +270,9 @@ fn refuse_mistaken(text: &str, paths: &SysPaths) -> anyhow::Result<()> {
         return Ok(());
     } else {
         return Err(usage(format!(
-            "nothing is called {text} here; for a new scratch file type {0} or --scratch {0}",
+            "nothing is called {text} here; for a new scratch file type {} or --scratch {}",
             word(&format!("./{text}")),
+            word(text)
         )));
     };
     Err(usage(format!(

@@ -30,6 +30,7 @@ mod scratch_files;
 mod streaming;
 mod suite;
 mod support;
+mod target;
 mod verify;
 mod witness;
 mod words;
