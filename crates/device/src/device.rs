@@ -6,6 +6,7 @@
 //! [`Blocks`] is what programs living on a device use: bytes in, bytes out.
 //! Both stay under eight methods; growth needs a design note.
 
+use crate::counters::Counters;
 use crate::incident::Incidents;
 use crate::io::{Io, IoRecord};
 use crate::units::{Bytes, Nanos};
@@ -145,6 +146,12 @@ pub trait Device {
     /// cannot be done, which is so on all real devices.
     fn snapshot(&mut self, _: Snapshot) -> bool {
         false
+    }
+
+    /// What the device has counted of its own work so far; `None` where it
+    /// tells nothing. Asked between runs only, never inside of one.
+    fn counters(&self) -> Option<Counters> {
+        None
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod buffer;
 pub mod clock;
+pub mod counters;
 pub mod device;
 pub mod engine;
 mod fnv;
@@ -29,6 +30,7 @@ mod watch;
 
 pub use buffer::Data;
 pub use clock::unix_now;
+pub use counters::Counters;
 pub use device::{
     Blocks, Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
 };

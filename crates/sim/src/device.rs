@@ -14,8 +14,8 @@ use crate::nand::OpCounts;
 use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Blocks, Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder, RunEnd,
-    RunLimits, Snapshot, Stop, Stream,
+    Blocks, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder,
+    RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
 
 /// The longest run that records can tell the times of: 52 days.
@@ -32,6 +32,26 @@ enum Body {
     Disk(Hdd),
 }
 
+/// Bytes that the host has asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostWork {
+    read: u64,
+    written: u64,
+    trimmed: u64,
+}
+
+impl HostWork {
+    #[inline]
+    fn note(&mut self, mode: Mode, bytes: u64) {
+        match mode {
+            Mode::Read => self.read += bytes,
+            Mode::Write => self.written += bytes,
+            Mode::Trim => self.trimmed += bytes,
+            Mode::Flush => {}
+        }
+    }
+}
+
 /// A simulated device in virtual time. Cloning it takes a snapshot.
 #[derive(Clone, Debug)]
 pub struct SimDevice {
@@ -43,6 +63,7 @@ pub struct SimDevice {
     noise: Rng,
     meter: Meter,
     content: Content,
+    host: HostWork,
     last_arrival_ns: u64,
     snapshot: Option<Box<SimDevice>>,
     /// Time that was lived through before the last return to a snapshot.
@@ -105,6 +126,7 @@ impl SimDevice {
             noise: Rng::new(derive_seed(seed, 2)),
             meter: Meter::new(&d.energy),
             content: Content::default(),
+            host: HostWork::default(),
             last_arrival_ns: 0,
             snapshot: None,
             past_ns: 0,
@@ -234,6 +256,7 @@ impl SimDevice {
     #[inline]
     fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
         let (offset, size) = (io.offset.0, u64::from(io.size));
+        self.host.note(io.mode, size);
         if self.meter.is_on() {
             self.meter_idle(at_ns);
         }
@@ -461,6 +484,31 @@ impl Device for SimDevice {
             }
         }
         true
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        let host = Counters {
+            host_read: Some(Bytes(self.host.read)),
+            host_written: Some(Bytes(self.host.written)),
+            host_trimmed: Some(Bytes(self.host.trimmed)),
+            energy_uj: self.meter.is_described().then(|| self.energy_joules() * 1e6),
+            ..Counters::default()
+        };
+        let Body::Flash(flash) = &self.body else { return Some(host) };
+        let (ops, merges) = (flash.nand.ops, flash.ftl.counts());
+        let pages = |n: u64| Some(Bytes(n * flash.nand.shape.unit_bytes));
+        Some(Counters {
+            flash_read: pages(ops.reads),
+            flash_programmed: pages(ops.programs),
+            flash_copied: pages(ops.copies),
+            block_erases: Some(ops.erases),
+            switch_merges: Some(merges.switch),
+            partial_merges: Some(merges.partial),
+            full_merges: Some(merges.full),
+            reclaimed: Some(merges.reclaimed),
+            levelled: Some(merges.levelled),
+            ..host
+        })
     }
 }
 

@@ -49,6 +49,8 @@ fn energy_is_the_sum_of_operations_bytes_and_power() {
     device.idle(Nanos::from_secs(2), &Stop::new());
     let sum = sum + 0.2;
     assert!(same(device.energy_joules(), sum), "{} instead of {sum}", device.energy_joules());
+    let counted = device.counters().unwrap().energy_uj.unwrap() * 1e-6;
+    assert!(same(counted, sum), "counted {counted} instead of {sum}");
 }
 
 #[test]

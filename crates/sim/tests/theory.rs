@@ -58,12 +58,15 @@ fn writes(count: u64, mut at: impl FnMut(u64) -> u64 + Send + 'static) -> uflip_
 }
 
 fn run(device: &mut SimDevice, stream: uflip_device::Stream) -> f64 {
-    let before = device.flash_ops().unwrap();
+    let (before, counted) = (device.flash_ops().unwrap(), device.counters().unwrap());
     let limits = RunLimits { time: None, stop: &Stop::new() };
     device.run(vec![stream], &Drop, limits).unwrap();
     let after = device.flash_ops().unwrap();
     let programs = (after.programs - before.programs) as f64;
-    programs / (programs - (after.copies - before.copies) as f64)
+    let amplification = programs / (programs - (after.copies - before.copies) as f64);
+    let counted = device.counters().unwrap().since(&counted).write_amplification();
+    assert_eq!(counted, Some(amplification), "the counters tell another write amplification");
+    amplification
 }
 
 /// 128 MiB of pages of 4 KiB in superblocks of one block each, and 10 % more.

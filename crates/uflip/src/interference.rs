@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use uflip_device::identity::{SysPaths, disk_of};
 use uflip_device::{
-    Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
+    Counters, Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
 use uflip_measure::auto::interference::{Disturbed, Sample, compare};
 
@@ -178,6 +178,10 @@ impl Device for Watched<'_> {
 
     fn snapshot(&mut self, ask: Snapshot) -> bool {
         self.device.snapshot(ask)
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        self.device.counters()
     }
 }
 
