@@ -69,7 +69,16 @@ fn make(dir: &std::path::Path, runs: u64, ios: u64) {
             ..RunEnd::default()
         };
         store
-            .commit(&spec, &RunOutcome { end, started: Nanos(0), started_unix_ns: None, attempts: 1 })
+            .commit(
+                &spec,
+                &RunOutcome {
+                    end,
+                    started: Nanos(0),
+                    started_unix_ns: None,
+                    attempts: 1,
+                    probes: Default::default(),
+                },
+            )
             .expect("kept");
     }
 }

@@ -345,11 +345,11 @@ fn measure(running: &mut JobSession) -> anyhow::Result<bool> {
     let shown = session.shown;
     let had: Vec<u32> = kept.keys().copied().collect();
     let left = planned.plan.runs().filter(|r| !had.contains(&r.id));
-    let (mut device, store, watch) = session.device_and_store();
-    let mut teller = Teller::new(shown, None, left, None, watch);
+    let (mut device, mut store) = session.device_and_store();
+    let mut teller = Teller::new(shown, None, left, None);
     let control = Control { stop: &STOP, budget: None, unix_now };
     let mut tell = |event: &Progress<'_>| teller.tell(event);
-    let finished = job::drive(job, planned, &mut device, store, kept, control, &mut tell);
+    let finished = job::drive(job, planned, &mut device, &mut store, kept, control, &mut tell);
     teller.close();
     Ok(finished?.stopped)
 }

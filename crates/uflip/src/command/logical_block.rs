@@ -143,9 +143,9 @@ fn measure(running: &mut JobSession, found: &mut Vec<Found>) -> anyhow::Result<b
     let shown = session.shown;
     let mut settled = vec![false; job.lines.len()];
     let control = Control { stop: &STOP, budget: None, unix_now };
-    let (mut device, store, watch) = session.device_and_store();
+    let (mut device, mut store) = session.device_and_store();
     // A line a size is said below, instead of one a run.
-    let mut teller = Teller::new(shown, None, std::iter::empty(), None, watch);
+    let mut teller = Teller::new(shown, None, std::iter::empty(), None);
     for segment in &planned.segments {
         if settled[segment.line] {
             continue;
@@ -156,7 +156,7 @@ fn measure(running: &mut JobSession, found: &mut Vec<Found>) -> anyhow::Result<b
             }
             teller.tell(event);
         };
-        let done = drive_segment(planned, segment, &mut device, store, kept, control, &mut progress)?;
+        let done = drive_segment(planned, segment, &mut device, &mut store, kept, control, &mut progress)?;
         if done.stopped {
             teller.close();
             return Ok(true);

@@ -2,9 +2,8 @@
 
 use crate::args::PatternArgs;
 use crate::command::{fresh_seed, print, print_json};
-use crate::interference::{Watch, Watched, told};
 use crate::interrupt::STOP;
-use crate::session::{self, Needs, Shown};
+use crate::session::{self, Needs, Probed, Probing, Shown, told};
 use crate::target::{self, Opened, Target};
 use crate::usage;
 use anyhow::bail;
@@ -15,7 +14,7 @@ use uflip_device::{Bytes, Device, Geometry, Nanos, RunEnd, RunLimits};
 use uflip_measure::dry_run::write_csv;
 use uflip_measure::pattern::{Baseline, Basic, Location, Mode, Pattern, Ratio, Timing};
 use uflip_measure::plan::check::{MAX_IOS, MAX_TIME};
-use uflip_measure::run::{RtStats, RunStats};
+use uflip_measure::run::{Probes, RtStats, RunStats};
 use uflip_store::export::Format;
 use uflip_store::keep::{Keep, Nothing, keep_in};
 use uflip_store::output;
@@ -33,6 +32,8 @@ struct Facts {
     seed: u64,
     end: RunEnd,
     stats: RunStats,
+    #[serde(skip_serializing_if = "Probes::is_empty")]
+    probes: Probes,
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<String>,
 }
@@ -64,7 +65,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let pattern = fit(&typed, opened.device.geometry())?;
     announce(&pattern, args.io_count, &opened);
     crate::say!("{pattern}, seed {seed}");
-    let (end, stats) = measure(&args, format, &pattern, seed, &mut opened)?;
+    let (end, stats, probes) = measure(&args, format, &pattern, seed, &mut opened)?;
     let driven = |text: String| target.path().map(|_| text);
     let facts = Facts {
         target: opened.target.to_string(),
@@ -75,6 +76,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
         seed,
         end,
         stats,
+        probes,
         records: args.records.map(|p| p.display().to_string()),
     };
     if args.json { print_json(&facts) } else { print(&as_text(&facts)) }
@@ -192,7 +194,7 @@ fn measure(
     pattern: &Pattern,
     seed: u64,
     opened: &mut Opened,
-) -> anyhow::Result<(RunEnd, RunStats)> {
+) -> anyhow::Result<(RunEnd, RunStats, Probes)> {
     let keep: Box<dyn Keep> = match args.records.as_deref().zip(format) {
         Some((path, format)) => keep_in(path, format)?,
         None => Box::new(Nothing),
@@ -208,9 +210,9 @@ fn measure(
     };
     reserve.begin_keeping(shape, keep);
     let limits = RunLimits { time: args.time_limit, stop: &STOP };
-    let watch = Watch::of(&opened.target, Vec::new());
-    watch.next(Some(0));
-    let mut device = Watched { device: &mut *opened.device, watch: &watch };
+    let probing = Probing::of(&opened.target);
+    probing.next(Some(0));
+    let mut device = Probed { device: &mut *opened.device, probing: &probing };
     let end = device.run(pattern.streams(args.io_count, seed)?, &reserve, limits);
     let end = end.inspect_err(|_| reserve.abandon())?;
     if end.interrupted {
@@ -221,11 +223,11 @@ fn measure(
     if stalls > 0 {
         crate::say!("warning: {stalls} times the run waited for its records to be written");
     }
-    watch.disturbed().iter().for_each(|found| crate::say!("warning: {}", told(found)));
+    probing.disturbed().iter().for_each(|found| crate::say!("warning: {}", told(found)));
     if !end.incidents.is_none() {
         crate::say!("warning: {}; the figures are not the device's alone: measure again", end.incidents);
     }
-    Ok((end, stats))
+    Ok((end, stats, probing.take()))
 }
 
 /// What records are written as, by the name's ending; the path is looked at

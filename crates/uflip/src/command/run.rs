@@ -244,9 +244,9 @@ fn measure_fixed(benchmark: &mut Benchmark) -> anyhow::Result<bool> {
     let mut enforce = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
         enforcer.enforce(request, device, stop, &|text| shown.say(page.as_deref(), text))
     };
-    let (mut device, store, watch) = session.device_and_store();
+    let (mut device, mut store) = session.device_and_store();
     let left = plan.runs().filter(|r| !kept.contains(&r.id));
-    let mut teller = Teller::new(shown, page.as_ref(), left, budget, watch);
+    let mut teller = Teller::new(shown, page.as_ref(), left, budget);
     let control = Control { stop: &STOP, budget: budget.map(|total| Budget { total }), unix_now };
     let all = 0..plan.steps.len();
     let mut spans = vec![(false, all.clone())];
@@ -262,7 +262,7 @@ fn measure_fixed(benchmark: &mut Benchmark) -> anyhow::Result<bool> {
                 .map(|stopped| Finished { stopped, ..Finished::default() })
         } else {
             let mut tell = |event: &Progress<'_>| teller.tell(event);
-            execute_steps(plan, steps, &mut device, store, &mut enforce, control, &mut tell)
+            execute_steps(plan, steps, &mut device, &mut store, &mut enforce, control, &mut tell)
         };
         finished = part.map(|end| Finished { cut_short: before + end.cut_short, ..end });
         if !matches!(finished, Ok(Finished { stopped: false, .. })) {
