@@ -27,6 +27,7 @@ mod robust;
 mod safety_matrix;
 mod schedules;
 mod scratch_files;
+mod session;
 mod streaming;
 mod suite;
 mod support;
