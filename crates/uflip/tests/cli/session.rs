@@ -3,6 +3,7 @@
 
 use crate::support::{Loop, expect, finished_runs, signal, skipped, text, uflip};
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +39,7 @@ const CASES: [Case; 7] = [
     Case { command: "job", short: &["a.job", "-o", "out"], long: &["long.job", "-o", "out"], folder: true },
     Case {
         command: "run",
-        short: &["--suite", "write-cost-short", "--only", "order", "-o", "out"],
+        short: &["--suite", "write-cost-short", "--only", "plain", "-o", "out"],
         long: &["--suite", "ajwani-short", "--only", "new,old,many", "-o", "out"],
         folder: true,
     },
@@ -121,6 +122,11 @@ fn wait_for(child: &mut Child, done: impl Fn() -> bool) {
     }
 }
 
+/// The line with which a command without a folder begins to measure.
+fn marker(command: &str) -> &'static str {
+    if command == "pattern" { ", seed 1" } else { "bad measurements" }
+}
+
 /// Interrupted once, every command ends with exit code 1 and says so; where it has
 /// a folder, the line that it prints goes on in it.
 #[test]
@@ -128,58 +134,59 @@ fn every_command_can_be_interrupted_and_says_how_to_go_on() {
     for case in CASES {
         let folder = tempfile::tempdir().unwrap();
         jobs(folder.path());
-        let scratch = ["--scratch", "mine", "--scratch-size", "16M", "--seed", "1"];
+        let (dir, scratch) = (folder.path().join("out"), ["--scratch", "mine", "--scratch-size", "16M"]);
         let mut child = uflip()
             .current_dir(folder.path())
-            .args([&[case.command][..], case.long, &scratch].concat())
+            .args([&[case.command][..], case.long, &scratch, &["--seed", "1"]].concat())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let (dir, mine) = (folder.path().join("out"), folder.path().join("mine"));
-        wait_for(&mut child, || match case.folder {
-            true => !finished_runs(&dir).is_empty(),
-            // Nothing tells from outside that the first IO is done.
-            false => std::fs::metadata(&mine).is_ok_and(|m| m.len() > 16 << 20),
-        });
-        if !case.folder {
-            std::thread::sleep(Duration::from_millis(200));
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut err = String::new();
+        if case.folder {
+            wait_for(&mut child, || !finished_runs(&dir).is_empty());
+        } else {
+            while !err.contains(marker(case.command)) {
+                assert!(said.read_line(&mut err).unwrap() > 0, "{}: {err}", case.command);
+            }
         }
         signal(child.id(), "INT");
         if case.command == "pattern" {
             // One run is all there is: the second gives it up.
-            std::thread::sleep(Duration::from_millis(50));
+            while !err.contains("interrupt again") {
+                assert!(said.read_line(&mut err).unwrap() > 0, "{err}");
+            }
             signal(child.id(), "INT");
         }
-        let output = child.wait_with_output().unwrap();
-        let err = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{}: {err}", case.command);
+        said.read_to_string(&mut err).unwrap();
+        let code = child.wait().unwrap().code();
+        assert_eq!(code, Some(1), "{}: {err}", case.command);
         assert!(err.contains("interrupted"), "{}: {err}", case.command);
-        if !case.folder {
-            continue;
+        if case.folder {
+            let line = err.rsplit("go on with: ").next().unwrap().lines().next().unwrap();
+            assert!(line.starts_with("uflip "), "{}: {err}", case.command);
+            goes_on(folder.path(), &dir, line);
         }
-        let kept = finished_runs(&dir);
-        let line = err.rsplit("go on with: ").next().unwrap().lines().next().unwrap();
-        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
-        assert!(err.contains("go on with: uflip "), "{}: {err}", case.command);
-        // Only that it goes on: the rest of a long one is not waited for.
-        let mut child = uflip()
-            .current_dir(folder.path())
-            .args(&words)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let began = Instant::now();
-        while finished_runs(&dir).len() <= kept.len() && child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < Duration::from_secs(60), "{}: it did not go on", case.command);
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        signal(child.id(), "INT");
-        let output = child.wait_with_output().unwrap();
-        assert!(finished_runs(&dir).len() > kept.len(), "{line}: {}", text(&output.stderr));
-        assert_eq!(finished_runs(&dir)[..kept.len()], kept, "{line}");
     }
+}
+
+/// What was kept stays, and something is added; the rest of a long one is not
+/// waited for.
+#[track_caller]
+fn goes_on(folder: &Path, dir: &Path, line: &str) {
+    let kept = finished_runs(dir);
+    let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+    let child = uflip().current_dir(folder).args(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let (mut child, began) = (child.unwrap(), Instant::now());
+    while finished_runs(dir).len() <= kept.len() && child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{line}: it did not go on");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    let now = finished_runs(dir);
+    assert!(now.len() > kept.len() && now[..kept.len()] == kept, "{line}: {}", text(&output.stderr));
 }
 
 /// Reads a device beside whatever measures it, until dropped.
