@@ -17,7 +17,6 @@ pub use probe::{Kept, Probed, Probing, told};
 pub use resume::{complete_before, find};
 pub use tell::{Shown, Teller};
 
-use crate::args::ScratchArgs;
 use crate::command::{profile, report};
 use crate::interrupt;
 use crate::printable::word;
@@ -118,24 +117,6 @@ impl Order {
     pub fn consents_again(&self) -> String {
         self.consents.iter().map(|value| format!(" --erase-device {}", word(value))).collect()
     }
-}
-
-/// The target as it was named to a command, begun or gone on with.
-///
-/// # Errors
-/// Where it is none.
-pub fn named(
-    target: Option<&str>,
-    scratch: &ScratchArgs,
-    typed: &Typed,
-    resume: bool,
-) -> anyhow::Result<Option<Target>> {
-    if !resume {
-        return Target::of_command(target, scratch, typed).map(Some);
-    }
-    let path = scratch.scratch.as_deref().map(|path| path.to_string_lossy());
-    let named = target.or(path.as_deref());
-    named.map(|text| Target::parse(text, scratch.scratch_size)).transpose()
 }
 
 /// Has Ctrl-C end the session after the run in progress.

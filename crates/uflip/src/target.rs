@@ -3,7 +3,7 @@
 mod parse;
 mod solid;
 
-pub use parse::Target;
+pub use parse::{Target, Unnamed};
 
 use crate::describe::{self, round_time};
 use crate::input;

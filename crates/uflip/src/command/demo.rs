@@ -16,7 +16,7 @@ use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::STOP;
 use crate::lab;
 use crate::session::{self, Needs, Probed, Probing, Shown};
-use crate::target::{self, Target};
+use crate::target::{self, Target, Unnamed};
 use anyhow::{Context, bail};
 use serde::Serialize;
 use std::time::Duration;
@@ -153,10 +153,7 @@ impl Stage<'_> {
 /// What is wrong with the target or an IO, or where it is interrupted.
 pub fn demo(args: &DemoArgs) -> anyhow::Result<()> {
     session::listen(Shown::Lines)?;
-    let target = match (&args.target, &args.scratch.scratch) {
-        (None, None) => Target::of_command(Some(DEVICE), &args.scratch, &args.typed)?,
-        (target, _) => Target::of_command(target.as_deref(), &args.scratch, &args.typed)?,
-    };
+    let target = Target::of_command(&args.target, Unnamed::Device(DEVICE), &args.typed)?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let (engine, consents) = (EngineOptions { seed, ..EngineOptions::default() }, &args.consent.erase_device);
     session::refuse(&target::locate(&target)?, Needs::Everything, &engine, consents)?;

@@ -6,7 +6,7 @@ use crate::command::job::{JobSession, begin, resume, stored_job};
 use crate::command::{fresh_seed, print, print_as_kept};
 use crate::interrupt::STOP;
 use crate::session::{self, Order, Stored, Teller};
-use crate::target::{self, Target};
+use crate::target::{self, Target, Unnamed};
 use crate::usage;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -39,7 +39,10 @@ struct Facts {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
-    let target = session::named(args.target.as_deref(), &args.scratch, &args.typed, args.resume)?;
+    let target = match args.resume {
+        true => Target::of_resume(&args.target)?,
+        false => Some(Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?),
+    };
     let order = Order {
         consents: args.consent.erase_device,
         output: args.output,

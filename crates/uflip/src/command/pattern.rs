@@ -4,7 +4,7 @@ use crate::args::PatternArgs;
 use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::STOP;
 use crate::session::{self, Needs, Probed, Probing, Shown, told};
-use crate::target::{self, Opened, Target};
+use crate::target::{self, Opened, Target, Unnamed};
 use crate::usage;
 use anyhow::bail;
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let typed = typed_pattern(&args)?;
     let options = args.engine.resolve(seed).map_err(usage)?;
-    let target = Target::of_command(args.target.as_deref(), &args.scratch, &args.typed)?;
+    let target = Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?;
     let place = target::locate(&target)?;
     let pattern = fit(&typed, place.geometry)?;
     countable(&pattern, args.io_count)?;

@@ -16,7 +16,7 @@ use crate::interrupt::STOP;
 use crate::live::Live;
 use crate::printable::{self, word};
 use crate::session::{self, Needs, Order, Session, Shown, Stored, Teller};
-use crate::target::{self, Place, Target};
+use crate::target::{self, Place, Target, Unnamed};
 use crate::usage;
 use anyhow::Context;
 use enforce::Enforcer;
@@ -75,8 +75,11 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
 
 /// What is asked for of what all commands have.
 pub(super) fn order(args: &RunArgs, command: &'static str) -> anyhow::Result<Order> {
-    let target = session::named(args.target.as_deref(), &args.scratch, &args.typed, args.resume)?;
-    let unasked = args.target.is_none() && args.scratch.scratch.is_none() && !args.resume;
+    let target = match args.resume {
+        true => Target::of_resume(&args.target)?,
+        false => Some(Target::of_command(&args.target, Unnamed::ScratchFile, &args.typed)?),
+    };
+    let unasked = args.target.names_nothing() && !args.resume;
     Ok(Order {
         consents: args.consent.erase_device.clone(),
         output: args.output.clone(),

@@ -93,7 +93,7 @@ impl<O> Found<O> {
         let opened = open(target, needs, engine, &order.consents, None)?;
         if opened.device.geometry() != geometry {
             bail!(
-                "{target} has {} now and had {} when it was begun; start a new one with another -o",
+                "{target} has {} now and had {} when the benchmark began; start a new one with another -o",
                 opened.device.geometry().capacity,
                 geometry.capacity
             );
