@@ -7,8 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use uflip_device::stamp::Key;
 use uflip_device::{
-    Arrival, Buffering, Bytes, Data, Device, DeviceError, Discard, Engine, EngineOptions, Geometry,
-    Io, IoRecord, KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
+    Arrival, Buffering, Bytes, Data, Device, DeviceError, Discard, Engine, EngineOptions, Geometry, Io,
+    IoRecord, KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
 };
 
 const SIZE: u64 = 4 << 20;

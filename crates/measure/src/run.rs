@@ -5,9 +5,10 @@
 //! reference pattern against a device is a run; every response time is kept
 //! and min, max, mean and standard deviation summarise it.
 
+use crate::auto::interference::Disturbed;
 use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
-use uflip_device::{Mode, Nanos, Recorder, RunEnd};
+use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd};
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +78,27 @@ pub struct RunOutcome {
     /// it, and then only the last attempt is kept.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub attempts: u32,
+    /// What stood beside it says of it.
+    #[serde(default, skip_serializing_if = "Probes::is_empty")]
+    pub probes: Probes,
+}
+
+/// What the probes beside a run say of it; none where nobody looked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Probes {
+    /// What the device counted of its own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
+    /// What went on beside the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interference: Option<Disturbed>,
+}
+
+impl Probes {
+    /// True where nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Probes::default()
+    }
 }
 
 const fn once() -> u32 {

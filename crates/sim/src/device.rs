@@ -15,8 +15,8 @@ use crate::nand::OpCounts;
 use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Arrival, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos,
-    Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
+    Arrival, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder,
+    RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
 
 /// The longest run that records can tell the times of: 52 days.

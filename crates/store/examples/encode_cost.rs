@@ -1,5 +1,5 @@
 //! What records cost: bytes and CPU nanoseconds per IO, for the baselines and
-//! for a fast device. `cargo run --release -p uflip-results --example encode_cost`
+//! for a fast device. `cargo run --release -p uflip-store --example encode_cost`
 
 use std::path::Path;
 use std::time::Instant;

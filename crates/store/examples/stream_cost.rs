@@ -1,7 +1,7 @@
 //! What a long run costs when its records stream through the reserve: CPU per
 //! IO with statistics, peak memory, stalls. Arguments: millions of IOs (20),
 //! pace in nanoseconds an IO (300; 0 as fast as memory takes them).
-//! `cargo run --release -p uflip-results --example stream_cost -- 100 300`
+//! `cargo run --release -p uflip-store --example stream_cost -- 100 300`
 
 use std::time::{Duration, Instant};
 use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Recorder};

@@ -77,9 +77,8 @@ pub enum Command {
 /// `uflip run`
 #[derive(Args, Debug)]
 pub struct RunArgs {
-    /// A block device or file; without one, a scratch file in the current
-    /// folder is made, measured and removed
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The folder for the results; a new one is made where none is named
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -95,8 +94,6 @@ pub struct RunArgs {
     pub logical_block: Option<extra::LogicalBlockArg>,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
-    #[command(flatten)]
-    pub scratch: ScratchArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]
@@ -179,9 +176,13 @@ pub struct PlanOptionArgs {
     pub seed: Option<u64>,
 }
 
-/// A scratch file instead of a target that is there.
-#[derive(Args, Debug)]
-pub struct ScratchArgs {
+/// What is measured.
+#[derive(Args, Clone, Debug)]
+pub struct TargetArgs {
+    /// A block device or file, sim:NAME or sim:FILE.toml for a simulated device,
+    /// or null: for the device that answers at once; uflip run and plan without
+    /// one take a scratch file in the current folder, uflip demo sim:mtron
+    pub target: Option<String>,
     /// Measure through this scratch file instead of a target; it is made where
     /// nothing is yet
     #[arg(long, value_name = "FILE")]
@@ -189,6 +190,13 @@ pub struct ScratchArgs {
     /// The size of a scratch file that has to be made
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub scratch_size: Bytes,
+}
+
+impl TargetArgs {
+    /// Whether what is measured was left to the command.
+    pub fn names_nothing(&self) -> bool {
+        self.target.is_none() && self.scratch.is_none()
+    }
 }
 
 /// `--preset`
@@ -317,12 +325,10 @@ pub struct ConsentArgs {
 /// `uflip plan`
 #[derive(Args, Debug)]
 pub struct PlanArgs {
-    /// A block device or file; without one, a scratch file is assumed
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
-    #[command(flatten)]
-    pub scratch: ScratchArgs,
     #[command(flatten)]
     pub consent: ConsentArgs,
     /// Print the whole plan as JSON
@@ -335,9 +341,8 @@ pub struct PlanArgs {
 /// `uflip pattern`
 #[derive(Args, Debug)]
 pub struct PatternArgs {
-    /// A block device or file, or null: for the device that answers at once
-    #[arg(required_unless_present = "scratch")]
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The baseline pattern
     #[arg(long, value_name = "SR|RR|SW|RW", required_unless_present = "pattern")]
     pub base: Option<String>,
@@ -403,8 +408,6 @@ pub struct PatternArgs {
     /// The seed of random locations; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    #[command(flatten)]
-    pub scratch: ScratchArgs,
     /// Keep every IO in this file
     #[arg(long, value_name = "FILE.csv|.parquet")]
     pub records: Option<PathBuf>,

@@ -11,7 +11,6 @@ mod attach;
 mod command;
 mod describe;
 mod input;
-mod interference;
 mod interrupt;
 mod lab;
 mod limits;

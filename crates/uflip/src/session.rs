@@ -9,15 +9,15 @@
 //! `session/tell.rs`, and the session is closed by [`Session::close`], which says
 //! how to go on where it was cut off.
 
+mod probe;
 mod resume;
 mod tell;
 
+pub use probe::{Kept, Probed, Probing, told};
 pub use resume::{complete_before, find};
 pub use tell::{Shown, Teller};
 
-use crate::args::ScratchArgs;
 use crate::command::{profile, report};
-use crate::interference::{Watch, Watched};
 use crate::interrupt;
 use crate::printable::word;
 use crate::same_device::{self, to_type};
@@ -117,24 +117,6 @@ impl Order {
     pub fn consents_again(&self) -> String {
         self.consents.iter().map(|value| format!(" --erase-device {}", word(value))).collect()
     }
-}
-
-/// The target as it was named to a command, begun or gone on with.
-///
-/// # Errors
-/// Where it is none.
-pub fn named(
-    target: Option<&str>,
-    scratch: &ScratchArgs,
-    typed: &Typed,
-    resume: bool,
-) -> anyhow::Result<Option<Target>> {
-    if !resume {
-        return Target::of_command(target, scratch, typed).map(Some);
-    }
-    let path = scratch.scratch.as_deref().map(|path| path.to_string_lossy());
-    let named = target.or(path.as_deref());
-    named.map(|text| Target::parse(text, scratch.scratch_size)).transpose()
 }
 
 /// Has Ctrl-C end the session after the run in progress.
@@ -340,7 +322,7 @@ pub struct Session {
     /// What the manifest keeps of what was asked for.
     pub stored: Stored,
     /// What goes on beside the runs.
-    pub watch: Watch,
+    pub probing: Probing,
     /// What a person sees of it.
     pub shown: Shown,
     go_on: String,
@@ -351,13 +333,15 @@ impl Session {
         if opened.device.is_virtual() {
             store.set_durability(Durability::RELAXED);
         }
-        let (watch, go_on) = (Watch::of(&opened.target, Vec::new()), order.again(&opened.target, &dir));
-        Session { dir, store, opened, stored, watch, shown: order.shown, go_on }
+        let (probing, go_on) = (Probing::of(&opened.target), order.again(&opened.target, &dir));
+        Session { dir, store, opened, stored, probing, shown: order.shown, go_on }
     }
 
-    /// The device, watched, and where its runs are kept.
-    pub fn device_and_store(&mut self) -> (Watched<'_>, &mut Store, &Watch) {
-        (Watched { device: &mut *self.opened.device, watch: &self.watch }, &mut self.store, &self.watch)
+    /// The device with the probes beside it, and where its runs are kept with what
+    /// those say.
+    pub fn device_and_store(&mut self) -> (Probed<'_>, Kept<'_>) {
+        let probing = &self.probing;
+        (Probed { device: &mut *self.opened.device, probing }, Kept { sink: &mut self.store, probing })
     }
 
     /// Says what makes its results less sound, and where they go.
@@ -378,7 +362,7 @@ impl Session {
     /// What went wrong, or that it was stopped.
     pub fn close(mut self, finished: anyhow::Result<bool>) -> anyhow::Result<PathBuf> {
         let finished = finished.and_then(|stopped| Ok(self.store.sync().map(|()| stopped)?));
-        let disturbed = self.watch.disturbed().len();
+        let disturbed = self.probing.disturbed().len();
         if disturbed > 0 && self.shown != Shown::Nothing {
             crate::say!("note: something else was active during {disturbed} runs");
         }

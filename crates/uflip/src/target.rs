@@ -4,7 +4,7 @@ mod parse;
 pub mod program;
 mod solid;
 
-pub use parse::Target;
+pub use parse::{Target, Unnamed};
 
 use crate::describe::{self, round_time};
 use crate::input;

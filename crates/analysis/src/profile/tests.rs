@@ -118,7 +118,13 @@ fn row(id: u32, made: &Made) -> RunRow {
     let stats = uflip_store::stats::summarise(&mut responses(made, id));
     RunRow {
         spec: serde_json::from_value(spec).expect("a spec"),
-        outcome: RunOutcome { end, started: Nanos(0), started_unix_ns: made.stalls.map(|_| 1), attempts: 1 },
+        outcome: RunOutcome {
+            end,
+            started: Nanos(0),
+            started_unix_ns: made.stalls.map(|_| 1),
+            attempts: 1,
+            probes: Default::default(),
+        },
         stats: RunStats {
             running: stats.clone(),
             all: stats,

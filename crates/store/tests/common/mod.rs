@@ -53,7 +53,7 @@ pub fn outcome(ios: u64) -> RunOutcome {
         interrupted: false,
         ..RunEnd::default()
     };
-    RunOutcome { end, started: Nanos(0), started_unix_ns: None, attempts: 1 }
+    RunOutcome { end, started: Nanos(0), started_unix_ns: None, attempts: 1, probes: Default::default() }
 }
 
 /// Feeds a recorder as a timed loop does.

@@ -1,7 +1,7 @@
 //! The arguments of the commands around job files, cost models, proofs and the
 //! demonstration.
 
-use super::{ConsentArgs, EngineArgs, ScratchArgs};
+use super::{ConsentArgs, EngineArgs, TargetArgs};
 use crate::typed::Typed;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,8 @@ use uflip_device::Bytes;
 /// `uflip job`
 #[derive(Args, Debug)]
 pub struct JobArgs {
-    /// A block device or file, or null: for the device that answers at once;
-    /// left away with --scratch
-    #[arg(required_unless_present = "scratch")]
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The job file (docs/job-files.md), or an fio job file (a name that ends
     /// in .fio)
     #[arg(required_unless_present_any = ["suite", "resume", "scratch"])]
@@ -51,8 +49,6 @@ pub struct JobArgs {
     /// The seed where the job has none; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    #[command(flatten)]
-    pub scratch: ScratchArgs,
     /// Go on with the interrupted job in DIR, on the device it began on
     #[arg(long, requires = "output", conflicts_with_all = ["file", "suite"])]
     pub resume: bool,
@@ -91,9 +87,8 @@ impl FromStr for LogicalBlockArg {
 /// `uflip logical-block`
 #[derive(Args, Debug)]
 pub struct LogicalBlockArgs {
-    /// A block device or file
-    #[arg(required_unless_present = "scratch")]
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The bytes written in each pass; several show how the answer depends on it
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', default_value = "1G")]
     pub bytes: Vec<Bytes>,
@@ -110,8 +105,6 @@ pub struct LogicalBlockArgs {
     /// The seed of the random order; drawn where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    #[command(flatten)]
-    pub scratch: ScratchArgs,
     /// Go on with the interrupted procedure in DIR, on the device it began on
     #[arg(long, requires = "output")]
     pub resume: bool,
@@ -181,13 +174,11 @@ pub struct ProofArgs {
 /// `uflip demo`
 #[derive(Args, Debug)]
 pub struct DemoArgs {
-    /// A block device, a file or a simulated device [default: sim:mtron]
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The seed of all random choices; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    #[command(flatten)]
-    pub scratch: ScratchArgs,
     #[command(flatten)]
     pub consent: ConsentArgs,
     /// Print as JSON

@@ -9,11 +9,11 @@ use crate::describe::round_time;
 use crate::interrupt::STOP;
 use crate::printable::word;
 use crate::session::{self, Needs, Order, Session, Shown, Stored, Teller};
-use crate::target::{self, Target};
+use crate::target::{self, Target, Unnamed};
 use crate::{input, usage};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uflip_analysis::job_report;
 use uflip_device::safety::wear_note;
@@ -67,15 +67,18 @@ struct Wish<'a> {
 ///
 /// # Errors
 /// What is wrong with the job, the target, an IO or the results folder.
-pub fn job(args: JobArgs) -> anyhow::Result<()> {
+pub fn job(mut args: JobArgs) -> anyhow::Result<()> {
     // With --scratch the one word that is left is the job's.
-    let (target, file) = match (&args.scratch.scratch, &args.target, &args.file) {
-        (Some(_), Some(file), None) => (None, Some(Path::new(file))),
-        (_, target, file) => (target.as_deref(), file.as_deref()),
+    if args.target.scratch.is_some() && args.file.is_none() {
+        args.file = args.target.target.take().map(PathBuf::from);
+    }
+    let target = match args.resume {
+        true => Target::of_resume(&args.target)?,
+        false => Some(Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?),
     };
-    let source = match (&args.suite, file) {
+    let source = match (&args.suite, &args.file) {
         (Some(name), _) => Some(Source::Suite(name)),
-        (None, file) => file.map(Source::File),
+        (None, file) => file.as_deref().map(Source::File),
     };
     let wish =
         source.map(|source| Wish { source, only: &args.only, logical_block: args.logical_block.as_ref() });
@@ -87,7 +90,7 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
         other_device: args.other_device,
         typed: args.typed.clone(),
         heeded: &HEEDED,
-        ..Order::new("job", session::named(target, &args.scratch, &args.typed, args.resume)?)
+        ..Order::new("job", target)
     };
     if !args.resume && (args.check || args.print || args.to_fio) {
         return explain(&args, &order, &wish.context("a job file is needed")?);
@@ -345,11 +348,11 @@ fn measure(running: &mut JobSession) -> anyhow::Result<bool> {
     let shown = session.shown;
     let had: Vec<u32> = kept.keys().copied().collect();
     let left = planned.plan.runs().filter(|r| !had.contains(&r.id));
-    let (mut device, store, watch) = session.device_and_store();
-    let mut teller = Teller::new(shown, None, left, None, watch);
+    let (mut device, mut store) = session.device_and_store();
+    let mut teller = Teller::new(shown, None, left, None);
     let control = Control { stop: &STOP, budget: None, unix_now };
     let mut tell = |event: &Progress<'_>| teller.tell(event);
-    let finished = job::drive(job, planned, &mut device, store, kept, control, &mut tell);
+    let finished = job::drive(job, planned, &mut device, &mut store, kept, control, &mut tell);
     teller.close();
     Ok(finished?.stopped)
 }

@@ -6,7 +6,7 @@ use crate::command::job::{JobSession, begin, resume, stored_job};
 use crate::command::{fresh_seed, print, print_as_kept};
 use crate::interrupt::STOP;
 use crate::session::{self, Order, Stored, Teller};
-use crate::target::{self, Target};
+use crate::target::{self, Target, Unnamed};
 use crate::usage;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -39,7 +39,10 @@ struct Facts {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
-    let target = session::named(args.target.as_deref(), &args.scratch, &args.typed, args.resume)?;
+    let target = match args.resume {
+        true => Target::of_resume(&args.target)?,
+        false => Some(Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?),
+    };
     let order = Order {
         consents: args.consent.erase_device,
         output: args.output,
@@ -143,9 +146,9 @@ fn measure(running: &mut JobSession, found: &mut Vec<Found>) -> anyhow::Result<b
     let shown = session.shown;
     let mut settled = vec![false; job.lines.len()];
     let control = Control { stop: &STOP, budget: None, unix_now };
-    let (mut device, store, watch) = session.device_and_store();
+    let (mut device, mut store) = session.device_and_store();
     // A line a size is said below, instead of one a run.
-    let mut teller = Teller::new(shown, None, std::iter::empty(), None, watch);
+    let mut teller = Teller::new(shown, None, std::iter::empty(), None);
     for segment in &planned.segments {
         if settled[segment.line] {
             continue;
@@ -156,7 +159,7 @@ fn measure(running: &mut JobSession, found: &mut Vec<Found>) -> anyhow::Result<b
             }
             teller.tell(event);
         };
-        let done = drive_segment(planned, segment, &mut device, store, kept, control, &mut progress)?;
+        let done = drive_segment(planned, segment, &mut device, &mut store, kept, control, &mut progress)?;
         if done.stopped {
             teller.close();
             return Ok(true);

@@ -2,10 +2,9 @@
 
 use crate::args::{ArrivalsArg, PatternArgs};
 use crate::command::{fresh_seed, print, print_json};
-use crate::interference::{Watch, Watched, told};
 use crate::interrupt::STOP;
-use crate::session::{self, Needs, Shown};
-use crate::target::{self, Opened, Target};
+use crate::session::{self, Needs, Probed, Probing, Shown, told};
+use crate::target::{self, Opened, Target, Unnamed};
 use crate::usage;
 use anyhow::bail;
 use serde::Serialize;
@@ -15,7 +14,7 @@ use uflip_device::{Bytes, Device, Geometry, Nanos, RunEnd, RunLimits};
 use uflip_measure::dry_run::write_csv;
 use uflip_measure::pattern::{Baseline, Basic, Gaps, Location, Mode, Pattern, Ratio, Timing};
 use uflip_measure::plan::check::{MAX_IOS, MAX_TIME};
-use uflip_measure::run::{RtStats, RunStats};
+use uflip_measure::run::{Probes, RtStats, RunStats};
 use uflip_store::export::Format;
 use uflip_store::keep::{Keep, Nothing, keep_in};
 use uflip_store::output;
@@ -33,6 +32,8 @@ struct Facts {
     seed: u64,
     end: RunEnd,
     stats: RunStats,
+    #[serde(skip_serializing_if = "Probes::is_empty")]
+    probes: Probes,
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<String>,
 }
@@ -45,7 +46,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let typed = typed_pattern(&args)?;
     let options = args.engine.resolve(seed).map_err(usage)?;
-    let target = Target::of_command(args.target.as_deref(), &args.scratch, &args.typed)?;
+    let target = Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?;
     let place = target::locate(&target)?;
     let pattern = fit(&typed, place.geometry)?;
     countable(&pattern, args.io_count, args.time_limit)?;
@@ -64,7 +65,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let pattern = fit(&typed, opened.device.geometry())?;
     announce(&pattern, args.io_count, &opened);
     crate::say!("{pattern}, seed {seed}");
-    let (end, stats) = measure(&args, format, &pattern, seed, &mut opened)?;
+    let (end, stats, probes) = measure(&args, format, &pattern, seed, &mut opened)?;
     let driven = |text: String| target.path().map(|_| text);
     let facts = Facts {
         target: opened.target.to_string(),
@@ -75,6 +76,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
         seed,
         end,
         stats,
+        probes,
         records: args.records.map(|p| p.display().to_string()),
     };
     if args.json { print_json(&facts) } else { print(&as_text(&facts)) }
@@ -196,7 +198,7 @@ fn measure(
     pattern: &Pattern,
     seed: u64,
     opened: &mut Opened,
-) -> anyhow::Result<(RunEnd, RunStats)> {
+) -> anyhow::Result<(RunEnd, RunStats, Probes)> {
     let keep: Box<dyn Keep> = match args.records.as_deref().zip(format) {
         Some((path, format)) => keep_in(path, format, pattern.is_open_loop())?,
         None => Box::new(Nothing),
@@ -213,9 +215,9 @@ fn measure(
     };
     reserve.begin_keeping(shape, keep);
     let limits = RunLimits { time: args.time_limit, stop: &STOP };
-    let watch = Watch::of(&opened.target, Vec::new());
-    watch.next(Some(0));
-    let mut device = Watched { device: &mut *opened.device, watch: &watch };
+    let probing = Probing::of(&opened.target);
+    probing.next(Some(0));
+    let mut device = Probed { device: &mut *opened.device, probing: &probing };
     let end = device.run(pattern.streams(args.io_count, seed)?, &reserve, limits);
     let end = end.inspect_err(|_| reserve.abandon())?;
     if end.interrupted {
@@ -226,11 +228,11 @@ fn measure(
     if stalls > 0 {
         crate::say!("warning: {stalls} times the run waited for its records to be written");
     }
-    watch.disturbed().iter().for_each(|found| crate::say!("warning: {}", told(found)));
+    probing.disturbed().iter().for_each(|found| crate::say!("warning: {}", told(found)));
     if !end.incidents.is_none() {
         crate::say!("warning: {}; the figures are not the device's alone: measure again", end.incidents);
     }
-    Ok((end, stats))
+    Ok((end, stats, probing.take()))
 }
 
 /// What records are written as, by the name's ending; the path is looked at

@@ -4,7 +4,7 @@ use crate::args::{MethodArg, PlanArgs, PlanOptionArgs, PresetArg};
 use crate::command::{fresh_seed, print, print_json};
 use crate::describe::round_time;
 use crate::session::{self, Needs};
-use crate::target::{self, Access, Place, Target};
+use crate::target::{self, Access, Place, Target, Unnamed};
 use crate::{printable, usage};
 use serde::Serialize;
 use std::time::Duration;
@@ -156,7 +156,7 @@ const FOUND_BY_RUN: [&str; 5] =
 /// # Errors
 /// What is wrong with the arguments or the target.
 pub fn plan(args: PlanArgs) -> anyhow::Result<()> {
-    let target = Target::of_command(args.target.as_deref(), &args.scratch, &args.typed)?;
+    let target = Target::of_command(&args.target, Unnamed::ScratchFile, &args.typed)?;
     let place = target::locate(&target)?;
     let seed = args.plan.seed.unwrap_or_else(fresh_seed);
     let plan =

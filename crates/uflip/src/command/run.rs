@@ -16,7 +16,7 @@ use crate::interrupt::STOP;
 use crate::live::Live;
 use crate::printable::{self, word};
 use crate::session::{self, Needs, Order, Session, Shown, Stored, Teller};
-use crate::target::{self, Place, Target};
+use crate::target::{self, Place, Target, Unnamed};
 use crate::usage;
 use anyhow::Context;
 use enforce::Enforcer;
@@ -75,8 +75,11 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
 
 /// What is asked for of what all commands have.
 pub(super) fn order(args: &RunArgs, command: &'static str) -> anyhow::Result<Order> {
-    let target = session::named(args.target.as_deref(), &args.scratch, &args.typed, args.resume)?;
-    let unasked = args.target.is_none() && args.scratch.scratch.is_none() && !args.resume;
+    let target = match args.resume {
+        true => Target::of_resume(&args.target)?,
+        false => Some(Target::of_command(&args.target, Unnamed::ScratchFile, &args.typed)?),
+    };
+    let unasked = args.target.names_nothing() && !args.resume;
     Ok(Order {
         consents: args.consent.erase_device.clone(),
         output: args.output.clone(),
@@ -244,9 +247,9 @@ fn measure_fixed(benchmark: &mut Benchmark) -> anyhow::Result<bool> {
     let mut enforce = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
         enforcer.enforce(request, device, stop, &|text| shown.say(page.as_deref(), text))
     };
-    let (mut device, store, watch) = session.device_and_store();
+    let (mut device, mut store) = session.device_and_store();
     let left = plan.runs().filter(|r| !kept.contains(&r.id));
-    let mut teller = Teller::new(shown, page.as_ref(), left, budget, watch);
+    let mut teller = Teller::new(shown, page.as_ref(), left, budget);
     let control = Control { stop: &STOP, budget: budget.map(|total| Budget { total }), unix_now };
     let all = 0..plan.steps.len();
     let mut spans = vec![(false, all.clone())];
@@ -262,7 +265,7 @@ fn measure_fixed(benchmark: &mut Benchmark) -> anyhow::Result<bool> {
                 .map(|stopped| Finished { stopped, ..Finished::default() })
         } else {
             let mut tell = |event: &Progress<'_>| teller.tell(event);
-            execute_steps(plan, steps, &mut device, store, &mut enforce, control, &mut tell)
+            execute_steps(plan, steps, &mut device, &mut store, &mut enforce, control, &mut tell)
         };
         finished = part.map(|end| Finished { cut_short: before + end.cut_short, ..end });
         if !matches!(finished, Ok(Finished { stopped: false, .. })) {

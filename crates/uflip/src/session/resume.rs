@@ -83,14 +83,17 @@ impl<O> Found<O> {
     ) -> anyhow::Result<(Session, O, Plan)> {
         let Found { claim, contents, plan, options, mut stored, answer, geometry } = self;
         let target = &answer.target;
-        refuse(&target::locate(target)?, needs, &engine, &order.consents)?;
+        let place = target::locate(target)?;
+        // What is left of the plan, which may be only a part of what is needed.
+        refuse(&place, Needs::Plan(&plan), &engine, &order.consents)?;
+        refuse(&place, needs, &engine, &order.consents)?;
         let dir = claim.dir().to_path_buf();
         let mut store = Store::resume_in(claim, order.seed, None)?;
         store.notes().iter().for_each(|note| crate::say!("note: {note}"));
         let opened = open(target, needs, engine, &order.consents, None)?;
         if opened.device.geometry() != geometry {
             bail!(
-                "{target} has {} now and had {} when it was begun; start a new one with another -o",
+                "{target} has {} now and had {} when the benchmark began; start a new one with another -o",
                 opened.device.geometry().capacity,
                 geometry.capacity
             );
@@ -98,9 +101,17 @@ impl<O> Found<O> {
         answer.still_is()?;
         let next_run = plan.runs().map(|run| run.id).find(|id| !store.has(*id));
         answer.record(&mut store, &contents.manifest, next_run, &opened.facts)?;
+        let kept = contents.runs.iter();
+        let before = kept.filter_map(|row| {
+            let found = row.outcome.probes.interference.clone();
+            found.filter(|found| found.matters(row.outcome.end.ios))
+        });
+        let before = before.collect();
         stored.target = target.to_string();
         stored.remove_scratch &= !order.keep_scratch;
-        Ok((Session::new(order, dir, store, opened, stored), options, plan))
+        let session = Session::new(order, dir, store, opened, stored);
+        session.probing.remember(before);
+        Ok((session, options, plan))
     }
 }
 

@@ -1,7 +1,5 @@
-//! What a person sees of a session: lines, the live page or nothing; and what of
-//! a plan's progress the watch beside it has to know.
+//! What a person sees of a session: lines, the live page or nothing.
 
-use crate::interference::Watch;
 use crate::live::Live;
 use crate::progress::Display;
 use std::sync::Arc;
@@ -32,13 +30,12 @@ impl Shown {
 }
 
 /// Tells of the progress of some runs.
-pub struct Teller<'a> {
+pub struct Teller {
     display: Display,
-    watch: &'a Watch,
     silent: bool,
 }
 
-impl<'a> Teller<'a> {
+impl Teller {
     /// Of these runs, in order; those that are kept already are left out by the
     /// caller.
     pub fn new<'r>(
@@ -46,32 +43,24 @@ impl<'a> Teller<'a> {
         page: Option<&Arc<Live>>,
         runs: impl Iterator<Item = &'r RunSpec>,
         budget: Option<Nanos>,
-        watch: &'a Watch,
-    ) -> Teller<'a> {
+    ) -> Teller {
         let silent = shown == Shown::Nothing;
         let runs = runs.filter(|_| !silent);
         let display = match page {
             Some(page) => Display::on_page(runs, budget, page),
             None => Display::new(runs, budget),
         };
-        Teller { display, watch, silent }
+        Teller { display, silent }
     }
 
     /// Something happens.
     pub fn tell(&mut self, event: &Progress<'_>) {
         match event {
-            Progress::RunStarted { spec, .. } => {
-                self.watch.next(Some(spec.id));
-                self.display.started(spec);
-            }
-            Progress::RunFinished { spec, stats, elapsed } => {
-                self.watch.next(None);
-                self.display.finished(spec, stats, *elapsed);
-            }
+            Progress::RunStarted { spec, .. } => self.display.started(spec),
+            Progress::RunFinished { spec, stats, elapsed } => self.display.finished(spec, stats, *elapsed),
             Progress::Again { .. } | Progress::Resetting { .. } if self.silent => {}
             Progress::Again { spec, incidents, attempt } => self.display.again(spec, incidents, *attempt),
             Progress::Resetting { state } => {
-                self.watch.next(None);
                 self.display.note(&format!("bringing the device to the {state} state"));
             }
             Progress::Pausing { .. } => {}

@@ -8,7 +8,7 @@
 //! `--scratch`.
 
 use super::simulated;
-use crate::args::ScratchArgs;
+use crate::args::TargetArgs;
 use crate::printable::word;
 use crate::typed::Typed;
 use crate::usage;
@@ -69,6 +69,17 @@ pub enum Target {
     },
 }
 
+/// What a command takes where no target is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unnamed {
+    /// The usual scratch file in the current folder.
+    ScratchFile,
+    /// This device.
+    Device(&'static str),
+    /// A target has to be named.
+    Nothing,
+}
+
 /// Where a simulated device's description is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Model {
@@ -93,27 +104,42 @@ impl fmt::Display for Target {
 }
 
 impl Target {
-    /// The target of a command line: what was named, `--scratch`, or else the
-    /// usual scratch file in the current folder.
+    /// The target of a command line: what was named, `--scratch`, or else what the
+    /// command takes where nothing is.
     ///
     /// # Errors
     /// [`crate::Usage`] where it is none, where an option has no effect on it, or
     /// where something else was meant.
-    pub fn of_command(target: Option<&str>, scratch: &ScratchArgs, typed: &Typed) -> anyhow::Result<Target> {
-        let size = scratch.scratch_size;
-        let target = match (target, &scratch.scratch) {
-            (Some(_), Some(_)) => {
+    pub fn of_command(args: &TargetArgs, unnamed: Unnamed, typed: &Typed) -> anyhow::Result<Target> {
+        let size = args.scratch_size;
+        let target = match (&args.target, &args.scratch, unnamed) {
+            (Some(_), Some(_), _) => {
                 return Err(usage("--scratch stands in for a target; type one of the two"));
             }
-            (None, Some(path)) => Target::our_file(path, size)?,
-            (None, None) => Target::at(Path::new(SCRATCH), size)?,
-            (Some(text), None) => {
+            (None, Some(path), _) => Target::our_file(path, size)?,
+            (Some(text), None, _) => {
                 refuse_mistaken(text, &SysPaths::default())?;
                 Target::parse(text, size)?
+            }
+            (None, None, Unnamed::ScratchFile) => Target::at(Path::new(SCRATCH), size)?,
+            (None, None, Unnamed::Device(name)) => Target::parse(name, size)?,
+            (None, None, Unnamed::Nothing) => {
+                let devices = "uflip devices lists what there is";
+                return Err(usage(format!("name a target, or type --scratch FILE; {devices}")));
             }
         };
         target.refuse_without_effect(typed, size)?;
         Ok(target)
+    }
+
+    /// The target that was named to a resume, which may leave it to the folder.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn of_resume(args: &TargetArgs) -> anyhow::Result<Option<Target>> {
+        let size = args.scratch_size;
+        let named = args.target.as_deref().map(|text| Target::parse(text, size));
+        named.or_else(|| args.scratch.as_deref().map(|path| Target::at(path, size))).transpose()
     }
 
     /// The target that `text` names, whoever wrote it: also one that a results
@@ -174,13 +200,13 @@ impl Target {
     /// Refuses what was typed and does nothing on this target.
     fn refuse_without_effect(&self, typed: &Typed, size: Bytes) -> anyhow::Result<()> {
         let why = match self {
-            Target::Null { .. } => "it answers at once and is not driven",
-            Target::Simulated { .. } => "it takes IOs as its description says, in virtual time",
+            Target::Null { .. } => "answers at once and is not driven",
+            Target::Simulated { .. } => "takes IOs as its description says, in virtual time",
             _ => "",
         };
         if let Some(name) = DRIVING.iter().find(|name| self.is_without_effect(name) && typed.was_given(name))
         {
-            return Err(usage(format!("--{name} does nothing on {self}: {why}; leave it away")));
+            return Err(usage(format!("--{name} does nothing on {self}, which {why}; leave it away")));
         }
         let fits = match self {
             Target::Scratch { .. } => true,
@@ -270,8 +296,9 @@ fn refuse_mistaken(text: &str, paths: &SysPaths) -> anyhow::Result<()> {
         return Ok(());
     } else {
         return Err(usage(format!(
-            "nothing is called {text} here; for a new scratch file type {0} or --scratch {0}",
+            "nothing is called {text} here; for a new scratch file type {} or --scratch {}",
             word(&format!("./{text}")),
+            word(text)
         )));
     };
     Err(usage(format!(

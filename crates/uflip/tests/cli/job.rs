@@ -14,7 +14,10 @@ end  sw  bs=1M passes=2 rounds=2 then=mis
 
 fn job_on(folder: &std::path::Path, target: &str, more: &[&str]) -> serde_json::Value {
     std::fs::write(folder.join("a.job"), JOB).unwrap();
-    let mut args = vec!["job", target, "a.job", "-o", "out", "--scratch-size", "16M", "--json"];
+    let mut args = vec!["job", target, "a.job", "-o", "out", "--json"];
+    if !target.starts_with("/dev/") {
+        args.extend(["--scratch-size", "16M"]);
+    }
     args.extend(more);
     let (out, _) = expect(folder, 0, &args);
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();

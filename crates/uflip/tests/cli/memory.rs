@@ -45,7 +45,16 @@ fn keep(store: &mut Store, spec: &RunSpec, streams: u16, of: impl Fn(u64) -> (Mo
     let ios = spec.io_count * u64::from(streams);
     let end = RunEnd { ios, elapsed: Nanos(ios * 100_000), ..RunEnd::default() };
     store
-        .commit(spec, &RunOutcome { end, started: Nanos::ZERO, started_unix_ns: None, attempts: 1 })
+        .commit(
+            spec,
+            &RunOutcome {
+                end,
+                started: Nanos::ZERO,
+                started_unix_ns: None,
+                attempts: 1,
+                probes: Default::default(),
+            },
+        )
         .unwrap();
 }
 

@@ -59,11 +59,11 @@ fn image(folder: &Path, name: &str, byte: u8) -> PathBuf {
 
 /// The command that begins, without what names the device.
 fn begin(folder: &Path, command: &str, target: &str) {
-    let target = [target, "-o", "out", "--seed", "7", "--scratch-size", "16M"];
-    let consent = ["--erase-device", target[0]];
-    let consent = if target[0].starts_with("/dev/") { &consent[..] } else { &[] };
+    let consent = ["--erase-device", target];
+    let size = ["--scratch-size", "16M"];
+    let consent = if target.starts_with("/dev/") { &consent } else { &size };
     let mut args = vec![command];
-    args.extend(target);
+    args.extend([target, "-o", "out", "--seed", "7"]);
     let run = ["--method", "fixed", "--only", "order", "--baselines", "SW,RW", "--budget", "3s"];
     if command == "job" {
         std::fs::write(folder.join("a.job"), JOB).unwrap();

@@ -10,7 +10,6 @@
 use super::enforce::Enforcer;
 use super::gaps;
 use super::{Benchmark, live_page, summary_of};
-use crate::interference::Watch;
 use crate::interrupt::STOP;
 use crate::live::Live;
 use crate::session::{Needs, Session, Shown, Teller};
@@ -52,7 +51,7 @@ pub(super) fn measure(
 ) -> anyhow::Result<bool> {
     announce(&benchmark.session, options);
     let session = &mut benchmark.session;
-    session.watch = Watch::of(&session.opened.target, disturbed_before(session));
+    session.probing.remember(disturbed_before(session));
     let (shown, began) = (session.shown, session.opened.device.now());
     let page = live_page(session, &benchmark.plan, benchmark.options.budget_ns)?;
     let engine = session.stored.engine(benchmark.plan.seed);
@@ -155,8 +154,8 @@ impl OnDevice<'_> {
             Step::Run(run) if listed && !kept.contains(&run.id) => Some(run),
             _ => None,
         });
-        let (mut device, store, watch) = session.device_and_store();
-        let mut teller = Teller::new(shown, page, left, budget.map(|b| b.total), watch);
+        let (mut device, mut store) = session.device_and_store();
+        let mut teller = Teller::new(shown, page, left, budget.map(|b| b.total));
         let mut progress = |event: &Progress<'_>| teller.tell(event);
         let (resets, enforcer) = (&mut self.resets, &mut self.enforcer);
         let mut resetter = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
@@ -164,7 +163,8 @@ impl OnDevice<'_> {
                 .enforce(request, device, stop, &|text| shown.say(page.map(|page| &**page), text))
                 .inspect(|end: &RunEnd| *resets = *resets + end.elapsed)
         };
-        let finished = execute_steps(plan, steps, &mut device, store, &mut resetter, control, &mut progress);
+        let finished =
+            execute_steps(plan, steps, &mut device, &mut store, &mut resetter, control, &mut progress);
         teller.close();
         let finished = finished.map_err(other)?;
         self.cut_short += finished.cut_short;
@@ -222,7 +222,7 @@ impl Bench for OnDevice<'_> {
     fn found(&mut self, calibration: &Calibration, news: &str) -> Result<(), AutoError> {
         self.say(news);
         let mut calibration = calibration.clone();
-        calibration.interference = self.of.session.watch.disturbed();
+        calibration.interference = self.of.session.probing.disturbed();
         let value = serde_json::to_value(&calibration).map_err(other)?;
         self.of.session.store.replace_calibration(&value).map_err(other)
     }

@@ -2,8 +2,14 @@ use super::*;
 
 const SIZE: Bytes = Bytes(1 << 30);
 
-fn scratch_args() -> ScratchArgs {
-    ScratchArgs { scratch: None, scratch_size: SIZE }
+/// What a command without other options makes of a target and `--scratch`.
+fn of(target: Option<&str>, scratch: Option<&str>, unnamed: Unnamed) -> anyhow::Result<Target> {
+    let (target, scratch) = (target.map(str::to_string), scratch.map(PathBuf::from));
+    Target::of_command(&TargetArgs { target, scratch, scratch_size: SIZE }, unnamed, &Typed::default())
+}
+
+fn named(text: &str) -> anyhow::Result<Target> {
+    of(Some(text), None, Unnamed::Nothing)
 }
 
 /// Some block device of this machine, by its bare name.
@@ -56,7 +62,7 @@ fn a_block_device_is_one_by_whatever_name() {
     std::os::unix::fs::symlink(&device, &link).unwrap();
     assert_eq!(Target::parse(device.to_str().unwrap(), SIZE).unwrap(), Target::BlockDevice { path: device });
     assert_eq!(Target::parse(link.to_str().unwrap(), SIZE).unwrap(), Target::BlockDevice { path: link });
-    let refused = Target::of_command(Some(&name), &scratch_args(), &Typed::default()).unwrap_err();
+    let refused = named(&name).unwrap_err();
     assert!(refused.to_string().starts_with(&format!("did you mean /dev/{name}?")), "{refused}");
 }
 
@@ -67,34 +73,36 @@ fn a_bare_word_names_only_what_is_there() {
         ("null", "did you mean null:?"),
         ("nothing-here", "type ./nothing-here or --scratch nothing-here"),
     ] {
-        let refused = Target::of_command(Some(text), &scratch_args(), &Typed::default()).unwrap_err();
+        let refused = named(text).unwrap_err();
         assert!(refused.is::<crate::Usage>() && refused.to_string().contains(part), "{text}: {refused}");
     }
     // Tests run in the crate's folder.
-    let there = Target::of_command(Some("Cargo.toml"), &scratch_args(), &Typed::default()).unwrap();
+    let there = named("Cargo.toml").unwrap();
     assert!(matches!(there, Target::ExistingFile { .. }), "{there:?}");
-    let new = Target::of_command(Some("./nothing-here"), &scratch_args(), &Typed::default()).unwrap();
+    let new = named("./nothing-here").unwrap();
     assert!(matches!(new, Target::Scratch { size: SIZE, .. }), "{new:?}");
 }
 
 #[test]
 fn a_scratch_file_is_named_by_its_option() {
-    let named = |path: &str| ScratchArgs { scratch: Some(path.into()), scratch_size: SIZE };
-    let of = |path: &str| Target::of_command(None, &named(path), &Typed::default());
-    assert!(matches!(of("nothing-here").unwrap(), Target::Scratch { size: SIZE, .. }));
-    let refused = of("Cargo.toml").unwrap_err();
+    let scratch = |path: &str| of(None, Some(path), Unnamed::Nothing);
+    assert!(matches!(scratch("nothing-here").unwrap(), Target::Scratch { size: SIZE, .. }));
+    let refused = scratch("Cargo.toml").unwrap_err();
     assert!(refused.to_string().contains("no scratch file of uflip's"), "{refused}");
-    let both = Target::of_command(Some("null:"), &named("nothing-here"), &Typed::default()).unwrap_err();
+    let both = of(Some("null:"), Some("nothing-here"), Unnamed::Nothing).unwrap_err();
     assert!(both.to_string().contains("one of the two"), "{both}");
-    let usual = Target::of_command(None, &scratch_args(), &Typed::default()).unwrap();
+    let usual = of(None, None, Unnamed::ScratchFile).unwrap();
     assert!(usual.path().unwrap().ends_with("uflip-scratch.bin"), "{usual:?}");
+    assert_eq!(of(None, None, Unnamed::Device("sim:mtron")).unwrap().to_string(), "sim:mtron");
+    let none = of(None, None, Unnamed::Nothing).unwrap_err();
+    assert!(none.is::<crate::Usage>() && none.to_string().contains("name a target"), "{none}");
 }
 
 /// The options of a command line, as they were typed.
-fn typed(words: &[&str]) -> (Option<String>, ScratchArgs, Typed) {
+fn typed(words: &[&str]) -> (TargetArgs, Typed) {
     let words: Vec<std::ffi::OsString> = words.iter().map(Into::into).collect();
     match crate::typed::parse(&words).unwrap().command {
-        crate::args::Command::Pattern(args) => (args.target, args.scratch, args.typed),
+        crate::args::Command::Pattern(args) => (args.target, args.typed),
         _ => panic!("not a pattern"),
     }
 }
@@ -102,8 +110,8 @@ fn typed(words: &[&str]) -> (Option<String>, ScratchArgs, Typed) {
 #[test]
 fn what_does_nothing_on_a_target_is_refused_where_it_was_typed() {
     let of = |target: &str, more: &[&str]| {
-        let (target, scratch, typed) = typed(&[&["uflip", "pattern", target, "--base", "SR"], more].concat());
-        Target::of_command(target.as_deref(), &scratch, &typed)
+        let (target, typed) = typed(&[&["uflip", "pattern", target, "--base", "SR"], more].concat());
+        Target::of_command(&target, Unnamed::Nothing, &typed)
     };
     let options: [&[&str]; 6] = [
         &["--engine", "sync"],
