@@ -45,7 +45,7 @@ pub use traced::Traced;
 
 use crate::buffer::AlignedBuffer;
 use crate::device::{DeviceError, Geometry};
-use crate::io::{Io, IoRecord, Mode};
+use crate::io::{Arrival, Io, IoRecord, Mode};
 use crate::units::{Bytes, Nanos};
 use std::os::fd::BorrowedFd;
 
@@ -96,7 +96,7 @@ impl BlockRequest {
     /// The same as an IO of a run.
     pub(crate) fn io(&self) -> Io {
         let BlockRequest { mode, offset, length: size, .. } = *self;
-        Io { wait: Nanos::ZERO, offset, size, mode, pattern: 0 }
+        Io { arrival: Arrival::CONSECUTIVE, offset, size, mode, pattern: 0 }
     }
 
     /// True where bytes move.

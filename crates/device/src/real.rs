@@ -5,7 +5,7 @@ use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, wait_until};
 use crate::device::{Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
 use crate::engine::{Discard, Engine, EngineOptions};
-use crate::io::{Arrival, Io, Mode};
+use crate::io::{Io, Mode};
 use crate::layout::Watch;
 use crate::stamp::Key;
 use crate::sync::{Shared, Target, Worker, stream_loop};

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use uflip_device::blocks::{self, Clock};
 use uflip_device::buffer::AlignedBuffer;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, IoRecord, Mode};
+use uflip_device::{Bytes, Device, IoRecord, Mode, Nanos};
 use uflip_sim::{Description, SimBlocks, SimDevice, check};
 
 fn open(text: &str) -> (Description, SimDevice) {

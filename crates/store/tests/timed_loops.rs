@@ -143,7 +143,7 @@ fn run(engine: &str, pattern: &str, io_count: u64) -> u64 {
     let stop = Stop::new();
     let end = device.run(told, store.recorder(), RunLimits { time: None, stop: &stop }).expect("it runs");
     assert_eq!(end.ios, io_count * spec.pattern.stream_count() as u64);
-    let outcome = RunOutcome { end, started: Nanos(0), started_unix_ns: Some(1), attempts: 1 };
+    let outcome = RunOutcome { end, started: Nanos(0), started_unix_ns: Some(1), attempts: 1, probes: Default::default() };
     store.commit(&spec, &outcome).expect("kept");
     drop(store);
     Store::open(&dir).expect("a store").runs[0].stalls.expect("counted")

@@ -5,8 +5,8 @@
 //! devices share one virtual clock, all others the wall's. `mem:SIZE` is a target of
 //! programs only.
 
-use super::{Access, Place, Target, holes_of_ours, locate, make_scratch};
-use crate::args::ScratchArgs;
+use super::{Access, Place, Target, Unnamed, holes_of_ours, locate, make_scratch};
+use crate::args::TargetArgs;
 use crate::limits::{self, half_of_memory};
 use crate::typed::Typed;
 use crate::usage;
@@ -102,8 +102,8 @@ pub fn look(text: &str, size: Bytes) -> anyhow::Result<FoundEndpoint> {
             place: None,
         });
     }
-    let scratch = ScratchArgs { scratch: None, scratch_size: size };
-    let target = Target::of_command(Some(text), &scratch, &Typed::default())?;
+    let typed = TargetArgs { target: Some(text.into()), scratch: None, scratch_size: size };
+    let target = Target::of_command(&typed, Unnamed::ScratchFile, &Typed::default())?;
     let place = locate(&target)?;
     let whole = place.examination.as_ref().filter(|_| !place.is_to_be_made());
     let size = whole.and_then(|examination| examination.facts().size_bytes);
