@@ -44,7 +44,7 @@ fn write_out(text: &str) -> anyhow::Result<()> {
 }
 
 /// Says on standard error what has to be said of results before anything else.
-pub fn warn(contents: &uflip_results::StoreContents) {
+pub fn warn(contents: &uflip_store::StoreContents) {
     contents.alerts().iter().for_each(|alert| crate::say!("warning: {alert}"));
 }
 
@@ -63,7 +63,7 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
 /// Where standard output is closed.
 pub fn print_as_kept(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let clean = printable::json(&serde_json::to_string_pretty(value)?);
-    print(&String::from_utf8(uflip_results::checksum::seal(clean.into_bytes()))?)
+    print(&String::from_utf8(uflip_store::checksum::seal(clean.into_bytes()))?)
 }
 
 /// A seed where the user gave none: different each time, and printed.

@@ -7,13 +7,14 @@ use anyhow::anyhow;
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::PathBuf;
+use uflip_analysis::{Profile, profile};
 use uflip_device::{Device, IoRecord, KeepAll, Nanos, Recorder, Stop, unix_now};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, Stored};
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
 use uflip_measure::{Control, Pattern, Plan, ResetRequest, execute_steps, state};
-use uflip_results::stats::StatsBuilder;
-use uflip_results::{Manifest, Profile, RecordFile, RunRow, StoreContents, StoreError, profile};
+use uflip_store::stats::StatsBuilder;
+use uflip_store::{Manifest, RecordFile, RunRow, StoreContents, StoreError};
 
 /// Runs that are kept in memory.
 #[derive(Default)]

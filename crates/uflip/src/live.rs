@@ -2,7 +2,7 @@
 //! are measured.
 //!
 //! Method: a thread of the lowest priority wakes five times a second, copies what
-//! the timed loops have handed over since (`uflip_results::recorder::Watch`), adds
+//! the timed loops have handed over since (`uflip_store::recorder::Watch`), adds
 //! it to the picture of the run (`picture.rs`) and draws the page with one write
 //! to standard error. The loops are those of any other run. The terminal gets its
 //! own screen back when the page is dropped, whatever ends the run.
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use uflip_device::Nanos;
 use uflip_device::process::be_modest;
 use uflip_measure::run::{RunSpec, RunStats};
-use uflip_results::recorder::Watch;
+use uflip_store::recorder::Watch;
 
 /// Time between two pages.
 const EVERY: Duration = Duration::from_millis(200);

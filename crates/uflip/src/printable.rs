@@ -172,6 +172,6 @@ mod tests {
         let text = once(anyhow::Error::from(run).context("3 runs are kept"), "No space left");
         assert_eq!(text, "3 runs are kept: run 7: cannot open /x: No space left on device (os error 28)");
         once(Err::<(), _>(full()).with_context(|| "cannot read x").unwrap_err(), "No space left");
-        once(uflip_results::StoreError::Output(full()).into(), "No space left");
+        once(uflip_store::StoreError::Output(full()).into(), "No space left");
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use toml::Value;
-use uflip_results::profile::Table3Row;
-use uflip_results::profile::nearest::Known;
+use uflip_analysis::profile::Table3Row;
+use uflip_analysis::profile::nearest::Known;
 
 /// The papers' tables.
 const TABLES: &str = include_str!("../reference/tables.toml");

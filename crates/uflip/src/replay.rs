@@ -10,8 +10,8 @@
 use crate::interrupt::STOP;
 use anyhow::bail;
 use std::sync::Mutex;
+use uflip_analysis::trace::{TraceIo, of_records};
 use uflip_device::{Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits};
-use uflip_results::trace::{TraceIo, of_records};
 use uflip_sim::SimDevice;
 
 /// IOs with which a device is written once before the replay.

@@ -17,7 +17,7 @@ use uflip_device::identity::{DeviceFacts, Difference, Identity, Kind, SysPaths, 
 use uflip_device::stamp::Key;
 use uflip_device::{Bytes, Data, unix_now};
 use uflip_measure::{Mode, Plan, State, Step};
-use uflip_results::{Manifest, Store, StoreContents, read_row_groups};
+use uflip_store::{Manifest, Store, StoreContents, read_row_groups};
 
 /// Of so many of the last kept runs that wrote …
 const RUNS: usize = 4;
@@ -225,7 +225,7 @@ fn written(contents: &StoreContents) -> Vec<u64> {
             let writes = records.iter().filter(|record| record.mode() == uflip_device::Mode::Write);
             let whole = writes.map(|record| record.offset().0).filter(|offset| offset.is_multiple_of(512));
             of_run = whole.collect();
-            Err(uflip_results::StoreError::Refused("enough".into()))
+            Err(uflip_store::StoreError::Refused("enough".into()))
         });
         let step = of_run.len().div_ceil(WRITES).max(1);
         offsets.extend(of_run.into_iter().step_by(step));

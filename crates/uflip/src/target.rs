@@ -25,8 +25,8 @@ use uflip_device::scratch::{self, Scratch};
 use uflip_device::stamp::Key;
 use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevice, RealDevice};
 use uflip_measure::{Mode, Pattern, Plan, State, Step};
-use uflip_results::Claim;
 use uflip_sim::{Description, SimDevice, catalogue};
+use uflip_store::Claim;
 
 /// The scratch file that `uflip run` makes where no target is named.
 pub const SCRATCH: &str = "uflip-scratch.bin";

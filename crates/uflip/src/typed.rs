@@ -14,7 +14,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
-use uflip_results::StoreContents;
+use uflip_store::StoreContents;
 
 /// The values of options by their long names, given or by default.
 pub type Chosen = BTreeMap<String, Vec<String>>;

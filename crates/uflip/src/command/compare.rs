@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use uflip_results::compare::rule::{self, Rule};
-use uflip_results::compare::{Subject, compare as compare_subjects, render_page, render_text, require_whole};
-use uflip_results::complete::go_on;
-use uflip_results::terminal::Style;
-use uflip_results::{Output, Store, StoreContents, output};
+use uflip_analysis::compare::rule::{self, Rule};
+use uflip_analysis::compare::{Subject, compare as compare_subjects, require_whole};
+use uflip_report::compare::{render_page, render_text};
+use uflip_report::terminal::Style;
+use uflip_store::complete::go_on;
+use uflip_store::{Output, Store, StoreContents, output};
 
 /// Runs the command. Exit code 1 where a rule fails, 2 where one makes no sense.
 ///
@@ -99,7 +100,7 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
         );
         io_size = io_size.or_else(|| contents.plan.get("io_size").and_then(serde_json::Value::as_u64));
     }
-    micros.retain(|m| uflip_results::view::MICRO_BENCHMARKS.iter().any(|(known, _)| known == m));
+    micros.retain(|m| uflip_analysis::titles::MICRO_BENCHMARKS.iter().any(|(known, _)| known == m));
     let mut options = vec!["--method".into(), if auto { "auto" } else { "fixed" }.into()];
     if any && !micros.is_empty() {
         options.extend(["--only".into(), micros.into_iter().collect::<Vec<_>>().join(",").into()]);

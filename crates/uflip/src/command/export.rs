@@ -7,8 +7,9 @@ use crate::printable::Clean;
 use crate::usage;
 use std::io::Write;
 use std::path::Path;
-use uflip_results::export::{self, Format};
-use uflip_results::{Output, Store, StoreContents, figures, output};
+use uflip_report::figures;
+use uflip_store::export::{self, Format};
+use uflip_store::{Output, Store, StoreContents, output};
 
 /// Runs the command.
 ///

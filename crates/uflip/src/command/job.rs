@@ -19,13 +19,14 @@ use clap::Parser;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use uflip_analysis::job_report;
 use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::safety::wear_note;
 use uflip_device::{Bytes, Data, EngineOptions, Geometry, Nanos, measure_overhead, unix_now};
 use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
 use uflip_measure::run::Sink;
 use uflip_measure::{Control, Progress};
-use uflip_results::{Claim, Durability, Manifest, RunRow, Store, StoreContents, job_report};
+use uflip_store::{Claim, Durability, Manifest, RunRow, Store, StoreContents};
 
 /// The part of the manifest that `--resume` and the reports go by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -193,7 +194,7 @@ fn given_logical_block(args: &JobArgs) -> anyhow::Result<Option<Bytes>> {
         Some(LogicalBlockArg::Folder(dir)) => dir,
     };
     let (shown, target) = (dir.display(), word(&args.target));
-    let Some(size) = uflip_results::model::block::measured(dir)? else {
+    let Some(size) = uflip_store::logical_block::measured(dir)? else {
         return Err(usage(format!(
             "{shown} holds no logical block; find it with: uflip logical-block {target} -o DIR, or type its size"
         )));

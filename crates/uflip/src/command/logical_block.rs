@@ -19,7 +19,7 @@ use uflip_device::{Bytes, unix_now};
 use uflip_measure::job::drive::drive_segment;
 use uflip_measure::logical_block::{self, Found, Mean, Pass};
 use uflip_measure::{Control, Progress};
-use uflip_results::{Claim, Durability, Store};
+use uflip_store::{Claim, Durability, Store};
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -137,7 +137,7 @@ fn conclude(
 
 /// The answers as `logical-block.json`, for the report.
 fn keep(dir: &Path, facts: &Facts) -> anyhow::Result<()> {
-    Ok(uflip_results::write_json(&dir.join("logical-block.json"), facts)?)
+    Ok(uflip_store::write_json(&dir.join("logical-block.json"), facts)?)
 }
 
 /// The logical block of `sim:NAME` with 1 GiB a pass as the paper did it, into

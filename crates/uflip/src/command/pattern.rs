@@ -14,10 +14,10 @@ use uflip_measure::dry_run::write_csv;
 use uflip_measure::pattern::{Baseline, Basic, Location, Mode, Pattern, Ratio, Timing};
 use uflip_measure::plan::check::{MAX_IOS, MAX_TIME};
 use uflip_measure::run::{RtStats, RunStats};
-use uflip_results::export::Format;
-use uflip_results::keep::{Keep, Nothing, keep_in};
-use uflip_results::output;
-use uflip_results::recorder::{DEFAULT_RESERVE, Kept, Reserve, RunShape};
+use uflip_store::export::Format;
+use uflip_store::keep::{Keep, Nothing, keep_in};
+use uflip_store::output;
+use uflip_store::recorder::{DEFAULT_RESERVE, Kept, Reserve, RunShape};
 
 /// What `--json` prints.
 #[derive(Serialize)]

@@ -8,11 +8,11 @@ use anyhow::Context;
 use serde::Serialize;
 use std::io::BufReader;
 use std::path::Path;
+use uflip_analysis::model::{self, LogicalBlock, Models, Prediction};
+use uflip_analysis::trace::{self, Character, TraceIo};
 use uflip_device::{Bytes, Mode, Nanos};
-use uflip_results::model::{self, LogicalBlock, Models, Prediction};
-use uflip_results::trace::{self, Character, TraceIo};
-use uflip_results::{Store, read_records};
 use uflip_sim::SimDevice;
+use uflip_store::{Store, read_records};
 
 /// IOs of a trace at most; a part of it should do.
 const MAX_IOS: u64 = 50_000_000;
@@ -65,7 +65,7 @@ pub fn predict(args: PredictArgs) -> anyhow::Result<()> {
     let contents = Store::open(&args.dir)?;
     crate::command::warn(&contents);
     let trace = read(&args.trace, args.device.as_deref())?;
-    let block = model::block::find(&args.dir, args.logical_block)?;
+    let block = uflip_store::logical_block::find(&args.dir, args.logical_block)?;
     let models = model::fit_store(&contents, args.logical_block)?;
     let simulated = args.sim.as_deref().map(|name| simulate(&args, name, &trace)).transpose()?;
     let predictions = model::predict(&models, &trace).into_iter();

@@ -3,8 +3,8 @@
 use crate::args::ProfileArgs;
 use crate::command::{print, print_as_kept};
 use std::path::Path;
-use uflip_results::profile::{self, Profile, card};
-use uflip_results::{Store, StoreError};
+use uflip_analysis::profile::{self, Profile, card};
+use uflip_store::{Store, StoreError};
 
 /// Runs the command: makes the profile from the stored runs, writes it beside
 /// them and prints it. A folder that cannot be written to is no failure.

@@ -6,7 +6,8 @@ use crate::reference::known_devices;
 use crate::usage;
 use std::path::{Path, PathBuf};
 use uflip_device::Bytes;
-use uflip_results::{Store, output, report};
+use uflip_report::report;
+use uflip_store::{Store, output};
 
 /// Runs the command.
 ///

@@ -39,8 +39,8 @@ use uflip_measure::{
     Budget, Control, Finished, Plan, PlanOptions, Preset, Progress, ResetRequest, execute_steps, make_plan,
     replay_steps,
 };
-use uflip_results::complete::completeness;
-use uflip_results::{Claim, Durability, Manifest, Store};
+use uflip_store::complete::completeness;
+use uflip_store::{Claim, Durability, Manifest, Store};
 
 /// The part of the manifest that `--resume` goes by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ pub fn calibrate(args: RunArgs) -> anyhow::Result<()> {
     let (dir, _) = measure_as_typed(&args, Extent::Calibration)?;
     let path = dir.join("calibration.json");
     let text =
-        uflip_results::read_json_bytes(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        uflip_store::read_json_bytes(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let text = String::from_utf8_lossy(&text);
     if args.json {
         return crate::command::print(&printable::json(&text));

@@ -4,8 +4,9 @@ use crate::args::ShowArgs;
 use crate::command::{print_json, print_painted};
 use std::io::IsTerminal;
 use std::path::Path;
-use uflip_results::terminal::{self, Style};
-use uflip_results::{Store, view};
+use uflip_report::terminal::{self, Style};
+use uflip_report::view;
+use uflip_store::Store;
 
 /// Runs the command.
 ///

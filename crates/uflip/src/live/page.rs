@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 use uflip_device::{IoRecord, Nanos};
 use uflip_measure::run::{RunSpec, RunStats};
-use uflip_results::recorder::Seen;
+use uflip_store::recorder::Seen;
 
 /// Columns left of the trace: a time and the axis.
 const MARGIN: usize = 9;

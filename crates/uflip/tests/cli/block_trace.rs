@@ -7,9 +7,9 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use uflip_analysis::trace::{TraceIo, of_records, parse_device};
 use uflip_device::Mode;
-use uflip_results::trace::{TraceIo, of_records, parse_device};
-use uflip_results::{Store, read_records};
+use uflip_store::{Store, read_records};
 
 /// One request: `R` or `W`, offset and size in bytes.
 type Request = (char, u64, u64);

@@ -91,7 +91,7 @@ fn one_pattern_gives_statistics_and_every_io() {
     assert_eq!(csv.lines().count(), 301);
     let (human, _) = expect(folder.path(), 0, &[&args[..], &["--records", "r.parquet"]].concat());
     assert!(human.contains("mean") && human.contains("99.9"), "{human}");
-    assert_eq!(uflip_results::read_records(&folder.path().join("r.parquet")).unwrap().len(), 300);
+    assert_eq!(uflip_store::read_records(&folder.path().join("r.parquet")).unwrap().len(), 300);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn exports_are_read_by_other_programs() {
     assert_eq!(json(&rows).as_array().map(Vec::len), Some(runs.len()));
     expect(folder.path(), 0, &["export", "o", "--what", "records", "-o", "all.parquet"]);
     let ios: u64 = runs.iter().map(|r| r.1).sum();
-    assert_eq!(uflip_results::read_records(&folder.path().join("all.parquet")).unwrap().len() as u64, ios);
+    assert_eq!(uflip_store::read_records(&folder.path().join("all.parquet")).unwrap().len() as u64, ios);
     let script = "import duckdb; print(duckdb.sql(\"select count(*), sum(response_ns) > 0, count(distinct run) \
                   from 'o/ios/*.parquet'\").fetchall()[0])";
     match Command::new("python3").args(["-c", script]).current_dir(folder.path()).output() {

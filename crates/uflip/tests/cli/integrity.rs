@@ -5,12 +5,14 @@ use crate::support::{expect, finished_runs};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use uflip_analysis::compare::{Subject, compare};
+use uflip_analysis::profile;
 use uflip_device::rng::Rng;
 use uflip_device::{Io, IoRecord, Nanos};
-use uflip_results::checksum::{checksum, seal};
-use uflip_results::compare::{Subject, compare};
-use uflip_results::records::{RecordScratch, RecordWriter};
-use uflip_results::{Store, profile, view};
+use uflip_report::view;
+use uflip_store::Store;
+use uflip_store::checksum::{checksum, seal};
+use uflip_store::records::{RecordScratch, RecordWriter};
 
 /// Flips of single bits over all files of a folder.
 const FLIPS: u64 = 1000;
@@ -171,7 +173,7 @@ fn no_flipped_bit_changes_a_figure_in_silence() {
 /// A record file written anew with one bit of one response time of its running phase
 /// flipped, the one after the highest: at most half as much more or less.
 fn with_another_response_time(path: &Path, run: u32) -> Vec<u8> {
-    let mut records = uflip_results::read_records(path).unwrap();
+    let mut records = uflip_store::read_records(path).unwrap();
     let old = records[50];
     let io = Io {
         wait: Nanos(0),

@@ -30,7 +30,7 @@ fn check_whole(out: &Path) -> BTreeSet<u64> {
     assert_eq!(ids.len(), runs.len(), "a run was stored twice");
     for (id, n) in runs {
         let file = out.join(format!("ios/run-{id:06}.parquet"));
-        let records = uflip_results::read_records(&file).unwrap_or_else(|e| panic!("run {id}: {e}"));
+        let records = uflip_store::read_records(&file).unwrap_or_else(|e| panic!("run {id}: {e}"));
         assert_eq!(records.len() as u64, n, "run {id} is not whole");
     }
     ids

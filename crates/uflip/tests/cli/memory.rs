@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Recorder, RunEnd};
 use uflip_measure::run::{RunOutcome, RunSpec, Sink};
-use uflip_results::{Manifest, Store};
+use uflip_store::{Manifest, Store};
 
 /// What a command may take, in KiB.
 const BOUND: u64 = 256 << 10;

@@ -281,7 +281,7 @@ fn a_pattern_leaves_the_temporary_folder_alone() {
     let lines = std::fs::read_to_string(dir.join("r.csv")).unwrap();
     assert_eq!(lines.lines().count(), 101);
     expect(dir, 0, &records("r.parquet"));
-    assert_eq!(uflip_results::read_records(&dir.join("r.parquet")).unwrap().len(), 100);
+    assert_eq!(uflip_store::read_records(&dir.join("r.parquet")).unwrap().len(), 100);
     let output = run_in(dir, &records("no/such/r.csv"));
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert_eq!(names(dir), ["r.csv", "r.parquet", "tmp"]);

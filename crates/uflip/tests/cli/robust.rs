@@ -404,9 +404,10 @@ fn a_lost_standard_output_loses_no_results() {
     assert!(output.status.code() == Some(1) && err.contains("standard output"), "{err}");
 }
 
-/// 126 runs of some ms each: much longer than a test takes to see the first of them.
+/// 126 runs with a pause before each, more than 6 s: much longer than a test takes
+/// to see the first of them.
 const LONG: &str = "run -o out --scratch-size 32M --method fixed --only order,mix --repeats 3 --state none \
-                    --budget 25s --seed 3";
+                    --pause-between 50ms --budget 25s --seed 3";
 
 /// Waits until a benchmark has kept a few runs, far from all.
 #[track_caller]

@@ -261,7 +261,7 @@ fn check_whole(out: &Path, what: &str) -> BTreeSet<u64> {
         let row: Value = serde_json::from_str(line).expect("a row");
         let told = (row["stats"]["all"]["n"].as_u64(), row["stats"]["all"]["max_ns"].as_u64());
         let file = out.join(row["records"]["file"].as_str().expect("a file"));
-        let whole = uflip_results::read_records(&file).is_ok_and(|records| {
+        let whole = uflip_store::read_records(&file).is_ok_and(|records| {
             let max = records.iter().map(|r| r.response().0).max();
             told == (Some(records.len() as u64), max)
         });

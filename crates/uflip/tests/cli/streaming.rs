@@ -3,8 +3,8 @@
 
 use crate::support::{text, uflip};
 use std::process::Stdio;
-use uflip_results::read_records;
-use uflip_results::recorder::CHUNK_RECORDS;
+use uflip_store::read_records;
+use uflip_store::recorder::CHUNK_RECORDS;
 
 const IOS: usize = 4_000_000;
 

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use uflip_device::identity::is_hostile;
-use uflip_results::checksum;
+use uflip_store::checksum;
 
 /// Clears the screen, sets a title, rings, goes back, turns the writing, hides,
 /// a C1 control and a delete.

@@ -23,9 +23,9 @@ use uflip_measure::auto::interference::Disturbed;
 use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, Stored};
 use uflip_measure::run::Sink;
 use uflip_measure::{Budget, Control, Progress, ResetRequest, Step, execute_steps, replay_steps};
-use uflip_results::checksum::{Seal, read_sealed};
-use uflip_results::store::record_name;
-use uflip_results::{Durability, read_records};
+use uflip_store::checksum::{Seal, read_sealed};
+use uflip_store::store::record_name;
+use uflip_store::{Durability, read_records};
 
 /// A session with what the script needs to know of it.
 struct OnDevice<'a> {

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use uflip_device::{Bytes, Device, DeviceError, Engine, EngineOptions, RunEnd, Snapshot, Stop};
 use uflip_measure::state::{Advance, Enforcement, enforce_from};
 use uflip_measure::{ResetRequest, State};
-use uflip_results::checksum::{Seal, read_sealed};
-use uflip_results::write_json;
+use uflip_store::checksum::{Seal, read_sealed};
+use uflip_store::write_json;
 
 /// How often a word is said of a state's progress.
 const NEWS: Duration = Duration::from_secs(5);
@@ -181,7 +181,7 @@ impl Enforcer {
 /// Runs that the results in `dir` have.
 fn runs_kept(dir: &Path) -> usize {
     // Without the file there are none.
-    let lines = uflip_results::read_inside(&dir.join("runs.ndjson")).unwrap_or_default();
+    let lines = uflip_store::read_inside(&dir.join("runs.ndjson")).unwrap_or_default();
     lines.iter().filter(|byte| **byte == b'\n').count()
 }
 

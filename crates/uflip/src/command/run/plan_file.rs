@@ -8,7 +8,7 @@ use std::path::Path;
 use uflip_device::Geometry;
 use uflip_measure::Plan;
 use uflip_measure::plan::check::{check, check_kept};
-use uflip_results::StoreContents;
+use uflip_store::StoreContents;
 
 /// The plan in `file` for a target of this geometry.
 ///

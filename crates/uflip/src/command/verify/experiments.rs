@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use uflip_device::Bytes;
 use uflip_measure::detect::lingering::lingering;
-use uflip_results::{RunRow, read_records};
+use uflip_store::{RunRow, read_records};
 
 /// Section 4.3: sequential reads, a batch of random writes, sequential reads
 /// again, after the whole device was written at random and has calmed down.

@@ -8,10 +8,10 @@
 use super::Figures;
 use anyhow::Context;
 use std::path::Path;
+use uflip_analysis::profile::{self, Profile, table3_row};
 use uflip_device::IoRecord;
 use uflip_measure::run::Purpose;
-use uflip_results::profile::{self, Profile, table3_row};
-use uflip_results::{RunRow, Store, StoreContents, read_records};
+use uflip_store::{RunRow, Store, StoreContents, read_records};
 
 /// Cheap writes take at most so many times a sequential one.
 const CHEAP: f64 = 2.0;

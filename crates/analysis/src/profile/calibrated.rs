@@ -1,0 +1,167 @@
+//! What the automatic method found before the benchmark itself, as figures and
+//! findings of the profile.
+//!
+//! Method: `calibration.json` has start-up, period, pause, the state probe and
+//! what was left out, each with its runs (`uflip_measure::auto::findings`). A
+//! figure found there goes before one found in the shorter runs of the plan,
+//! whose answers become its range. Rules: "start-up", "period",
+//! "pause-between-runs" and the soundness codes in `docs/profile.md`.
+//!
+//! Source: paper 001, sections 4.1 to 4.3.
+
+use super::Profile;
+use super::evidence::{Evidence, Per, rounded};
+use super::finding::{Finding, Severity, finding};
+use uflip_measure::auto::findings::{BaselineFound, Calibration};
+use uflip_measure::auto::interference::Disturbed;
+use uflip_measure::pattern::Baseline;
+use uflip_store::contents::StoreContents;
+
+/// What was found, where the store has it in a form this code knows.
+pub(super) fn calibration(contents: &StoreContents) -> Option<Calibration> {
+    serde_json::from_value(contents.calibration.clone()?).ok()
+}
+
+/// `figure` of a long baseline in the place of what the plan's runs say.
+fn set<T: Copy>(per: &mut Per<T>, baseline: Baseline, found: &BaselineFound, value: Option<T>, rule: &str) {
+    let before = per.evidence.remove(baseline.name());
+    let evidence = Evidence::new(rule, found.runs.iter().copied()).with_n(found.ios);
+    let evidence = Evidence { range: before.and_then(|e| e.range), ..evidence };
+    per.set(baseline, value, evidence);
+}
+
+/// Puts what the calibration found into the profile.
+pub(super) fn apply(profile: &mut Profile, found: &Calibration) {
+    for baseline in Baseline::ALL {
+        let Some(of) = found.baselines.get(baseline.name()) else { continue };
+        set(&mut profile.start_up_ios, baseline, of, of.start_up.map(|s| s.ios), "start-up");
+        set(&mut profile.period_ios, baseline, of, of.period.map(|p| rounded(p.ios)), "period");
+    }
+    if let Some(pause) = &found.pause {
+        let seconds = pause.between_runs.as_secs_f64();
+        let runs = pause.tests.iter().flat_map(|t| {
+            t.runs_before.iter().chain([&t.run_batch]).chain(&t.runs_after).copied().collect::<Vec<_>>()
+        });
+        let evidence = Evidence::new("pause-between-runs", runs);
+        profile.pause_between_runs_s = Some(seconds);
+        profile.evidence.insert("pause_between_runs_s".into(), evidence);
+    }
+}
+
+/// What speaks against the results, by the calibration.
+pub(super) fn findings(found: &Calibration) -> Vec<Finding> {
+    let mut all = Vec::new();
+    all.extend(state_not_steady(found));
+    all.extend(state_drift(found));
+    all.extend(pause_too_short(found));
+    all.extend(baselines_capped(found));
+    all.extend(other_load(found));
+    all.extend(cpu_frequency(found));
+    all.extend(values_dropped(found));
+    all
+}
+
+/// Code `state_not_steady`.
+fn state_not_steady(found: &Calibration) -> Option<Finding> {
+    let state = &found.state;
+    let text = format!(
+        "After {} rounds of the state probe random writes had not become steady: the device may still change \
+         its behaviour.",
+        state.runs.len()
+    );
+    state.capped.then(|| finding("state_not_steady", Severity::Warning, text, state.runs.clone()))
+}
+
+/// Code `state_drift`.
+fn state_drift(found: &Calibration) -> Option<Finding> {
+    let drift = found.drift.as_ref()?;
+    let ratio = drift.drift.as_ref().filter(|d| d.drifted)?.ratio.ratio;
+    let text = format!(
+        "Random writes cost x{ratio:.2} after the benchmark of what they cost before it: the state drifted while \
+         measuring."
+    );
+    let runs = drift.before.iter().chain(&drift.after).copied().collect();
+    Some(finding("state_drift", Severity::Warning, text, runs))
+}
+
+/// Code `pause_too_short`.
+fn pause_too_short(found: &Calibration) -> Option<Finding> {
+    let pause = found.pause.as_ref()?;
+    let open = pause.tests.iter().filter(|t| t.found.is_some_and(|l| !l.over)).collect::<Vec<_>>();
+    let text = if pause.between_runs < pause.needed {
+        format!(
+            "The pause between runs was {}, while {} are needed: runs may disturb those after them.",
+            pause.between_runs, pause.needed
+        )
+    } else if !open.is_empty() {
+        "What lingers after writes had not ended when the pause test did: the pause between runs may be too short."
+            .to_string()
+    } else {
+        return None;
+    };
+    let runs = pause.tests.iter().flat_map(|t| [t.run_batch].into_iter().chain(t.runs_after.clone()));
+    Some(finding("pause_too_short", Severity::Warning, text, runs.collect()))
+}
+
+/// Code `baseline_capped`, one finding for all.
+fn baselines_capped(found: &Calibration) -> Option<Finding> {
+    let capped: Vec<_> = found.baselines.iter().filter(|(_, b)| b.capped).collect();
+    let parts: Vec<String> = capped
+        .iter()
+        .map(|(name, b)| {
+            let width = b.interval.and_then(|i| i.relative_half_width());
+            let width = width.map_or("unknown".into(), |w| format!("±{:.0} %", 100.0 * w));
+            format!("{name} ({width} after {} IOs)", b.ios)
+        })
+        .collect();
+    let text = format!("IOCount was capped before the mean was known to 5 %: {}.", parts.join(", "));
+    let runs = capped.iter().flat_map(|(_, b)| b.runs.clone()).collect();
+    (!capped.is_empty()).then(|| finding("baseline_capped", Severity::Info, text, runs))
+}
+
+/// Code `other_load`.
+fn other_load(found: &Calibration) -> Option<Finding> {
+    let busy = |d: &&Disturbed| d.cpu_mhz.is_none() && d.throttles.is_none();
+    let runs: Vec<u32> = found.interference.iter().filter(busy).map(|d| d.run).collect();
+    let other: u64 = found.interference.iter().filter(busy).filter_map(|d| d.other_ios).sum();
+    let stalls = found.interference.iter().filter(busy).filter_map(|d| d.cpu_stall_share);
+    let stalled = stalls.max_by(f64::total_cmp).unwrap_or(0.0);
+    let ios = (other > 0).then(|| format!("{other} IOs of others on the disk"));
+    let waited = (stalled >= 0.005)
+        .then(|| format!("tasks waited for a processor up to {:.0} % of a run's time", stalled * 100.0));
+    let what: Vec<String> = ios.into_iter().chain(waited).collect();
+    let text = format!(
+        "Something else was active during {} runs ({}); their figures contain it.",
+        runs.len(),
+        what.join(", ")
+    );
+    (!runs.is_empty()).then(|| finding("other_load", Severity::Warning, text, runs))
+}
+
+/// Code `cpu_frequency`.
+fn cpu_frequency(found: &Calibration) -> Option<Finding> {
+    let unsteady = |d: &&Disturbed| d.cpu_mhz.is_some() || d.throttles.is_some();
+    let runs: Vec<u32> = found.interference.iter().filter(unsteady).map(|d| d.run).collect();
+    let all = found.interference.iter().filter_map(|d| d.cpu_mhz).flatten();
+    let ends = all.fold(None, |ends: Option<(f64, f64)>, mhz| {
+        Some(ends.map_or((mhz, mhz), |(low, high)| (low.min(mhz), high.max(mhz))))
+    });
+    let changed = ends.map(|(low, high)| format!("its clock ran between {low:.0} and {high:.0} MHz"));
+    let throttles: u64 = found.interference.iter().filter_map(|d| d.throttles).sum();
+    let hot = (throttles > 0).then(|| format!("it was throttled {throttles} times for its heat"));
+    let what: Vec<String> = changed.into_iter().chain(hot).collect();
+    let text = format!(
+        "The processor changed its pace during {} runs: {}. Short response times contain it; set the frequency \
+         governor to performance.",
+        runs.len(),
+        what.join(", ")
+    );
+    (!runs.is_empty()).then(|| finding("cpu_frequency", Severity::Warning, text, runs))
+}
+
+/// Code `values_dropped`.
+fn values_dropped(found: &Calibration) -> Option<Finding> {
+    let plan = found.plan.as_ref()?;
+    let text = format!("{} values were left out to stay within the time budget.", plan.dropped.len());
+    (!plan.dropped.is_empty()).then(|| finding("values_dropped", Severity::Info, text, Vec::new()))
+}

@@ -1,0 +1,333 @@
+//! The figures of paper 004 from the runs of a job: speed by block size (3.1,
+//! and the upper graphs of C.1 and C.2), long series of writes (3.2), speed after
+//! bursts (3.3, C.1, C.2), misalignment (3.4a), drift over age (3.4b), recovery
+//! (C.1, C.2), its time line (C.3), writing everything after a burst (C.4), and
+//! Table 3.1's row.
+//!
+//! The numbers are those of `job.json`. What a job has no lines for is left out.
+//! Source: paper 004, sections 3.3.1 to 3.3.5 and appendix C.
+
+use super::layout::{log_ticks, thinned};
+use super::micro::{from_zero, look_of};
+use super::papers::{device, size_axis};
+use super::{Axis, Chart, Figure, Ink, Look, Point, Scale, Series, Shape, csv_field, csv_number};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use uflip_analysis::compare::Subject;
+use uflip_analysis::job_report::{JobReport, Recovery};
+use uflip_device::Bytes;
+
+/// Ticks of a logarithmic axis, at most.
+const TICKS: usize = 9;
+/// Points that a curve needs.
+const MIN_POINTS: usize = 2;
+
+/// A figure to be: its axes across and up are made of its points.
+struct Draft<'a> {
+    name: String,
+    title: String,
+    /// Columns of the CSV: series, across, up.
+    columns: [&'a str; 3],
+    series: Vec<Series>,
+    x: fn(&[Point]) -> Axis,
+    y: fn(&[Point]) -> Axis,
+}
+
+/// Figures and what is left out, as sentences.
+pub(super) fn figures(subject: &Subject, job: &JobReport) -> (Vec<Figure>, Vec<String>) {
+    let mut drafts = speeds(job);
+    drafts.extend(series(job));
+    drafts.extend(after_bursts(job));
+    drafts.extend([misaligned(job)]);
+    drafts.extend(drift(job));
+    drafts.extend([time_line(job), rewrite(job)].into_iter().flatten());
+    let (mut made, mut left_out) = (Vec::new(), Vec::new());
+    for draft in drafts {
+        let name = draft.name.clone();
+        match figure(draft, &subject.profile.target) {
+            Some(figure) => made.push(figure),
+            None => left_out.push(format!("{name}: the job has no runs for it")),
+        }
+    }
+    (made, left_out)
+}
+
+fn figure(mut draft: Draft<'_>, target: &str) -> Option<Figure> {
+    draft.series.retain(|s| s.points.len() >= MIN_POINTS);
+    let all: Vec<Point> = draft.series.iter().flat_map(|s| s.points.clone()).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let [name, across, up] = draft.columns;
+    let mut csv = format!("{name},{across},{up},{up}_low,{up}_high\n");
+    for s in &draft.series {
+        for p in &s.points {
+            let [low, high] = p.span.map_or([None, None], |span| span.map(Some));
+            let _ = writeln!(
+                csv,
+                "{},{},{},{},{}",
+                csv_field(&s.label),
+                p.x,
+                p.y,
+                csv_number(low),
+                csv_number(high)
+            );
+        }
+    }
+    let chart = Chart {
+        title: draft.title.clone(),
+        x: (draft.x)(&all),
+        y: (draft.y)(&all),
+        shades: Vec::new(),
+        series: draft.series,
+    };
+    Some(Figure { name: draft.name, caption: format!("{}. {target}", draft.title), chart, csv })
+}
+
+/// One of several curves of no baseline.
+fn look(at: usize) -> Look {
+    let shapes = [Shape::Triangle, Shape::Circle, Shape::Square, Shape::Diamond];
+    let ink = Ink::Other((at % 6) as u8);
+    Look { ink, shape: Some(shapes[at % 4]), hollow: at % 2 == 1, line: Some([0.0, 0.0]), size: 2.0 }
+}
+
+/// Curves by their names, in the order of these.
+fn curves(points: BTreeMap<String, Vec<Point>>, look: impl Fn(usize, &str) -> Look) -> Vec<Series> {
+    let one = |(at, (label, mut points)): (usize, (String, Vec<Point>))| {
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series { look: look(at, &label), label, points }
+    };
+    points.into_iter().enumerate().map(one).collect()
+}
+
+fn plain(x: f64, y: f64) -> Point {
+    Point { x, y, span: None }
+}
+
+fn block_axis(points: &[Point]) -> Axis {
+    Axis { label: "block size".into(), ..size_axis(points) }
+}
+
+fn mb_axis(points: &[Point]) -> Axis {
+    let ends = points.iter().flat_map(|p| p.span.unwrap_or([p.y, p.y]));
+    let (low, high) = ends.filter(|v| *v > 0.0).fold((f64::MAX, 0f64), |(a, b), v| (a.min(v), b.max(v)));
+    let all = if high > 0.0 { log_ticks(low, high) } else { vec![1.0, 10.0] };
+    let ticks = thinned(&all, TICKS).into_iter().map(|mb| (mb, format!("{}", (mb * 1e6).round() / 1e6)));
+    Axis {
+        label: "MB/s".into(),
+        scale: Scale::Log,
+        ends: [all[0], all[all.len() - 1]],
+        ticks: ticks.collect(),
+    }
+}
+
+fn across(label: &str, points: &[Point]) -> Axis {
+    from_zero(label, points.iter().map(|p| p.x), 1.0)
+}
+
+fn up(label: &str, points: &[Point]) -> Axis {
+    from_zero(label, points.iter().map(|p| p.y), 1.0)
+}
+
+/// Figure 3.1: a chart for each line with several block sizes.
+fn speeds(job: &JobReport) -> Vec<Draft<'_>> {
+    let mut lines: BTreeMap<&str, BTreeMap<String, Vec<Point>>> = BTreeMap::new();
+    for s in job.speeds.iter().filter(|s| s.round.is_none() && s.shift_bytes == Bytes(0)) {
+        let point =
+            Point { x: s.block_bytes.0 as f64, y: s.mb_per_s, span: Some([s.min_mb_per_s, s.max_mb_per_s]) };
+        lines.entry(&s.line).or_default().entry(s.baseline.clone()).or_default().push(point);
+    }
+    let several = |(_, of): &(&str, BTreeMap<String, Vec<Point>>)| of.values().any(|points| points.len() > 2);
+    let draft = |(line, of)| Draft {
+        name: format!("figure3.1-{line}"),
+        title: format!(
+            "Speed by block size, job line {line}; whiskers from the slowest to the fastest repeat"
+        ),
+        columns: ["baseline", "block_bytes", "mb_per_s"],
+        series: curves(of, |at, baseline| look_of(baseline, at)),
+        x: block_axis,
+        y: mb_axis,
+    };
+    lines.into_iter().filter(several).map(draft).collect()
+}
+
+/// Figure 3.2: a chart for each long series.
+fn series(job: &JobReport) -> Vec<Draft<'_>> {
+    let long = job.series.iter().filter(|s| s.batch_s.len() > 2);
+    let draft = |s: &uflip_analysis::job_report::Series| {
+        let each = s.batch_ios as f64;
+        let points = s.batch_s.iter().enumerate().map(|(k, v)| plain((k as f64 + 1.0) * each, v * 1e3));
+        let label = format!("each {} IOs", s.batch_ios);
+        let dots = Look { shape: Some(Shape::Dot), ..look_of("RW", 0) };
+        Draft {
+            name: format!("figure3.2-{}-{}", s.line, s.block_bytes),
+            title: format!("Time of each batch of random writes of {}", s.block_bytes),
+            columns: ["batch", "ios", "ms"],
+            series: vec![Series { label, look: dots, points: points.collect() }],
+            x: |p| across("IOs", p),
+            y: |p| up("time of a batch (ms)", p),
+        }
+    };
+    long.map(draft).collect()
+}
+
+/// The text of a size in job files.
+fn job_size(size: Bytes) -> String {
+    size.exact().to_string()
+}
+
+/// What a recovery's burst is called with the others: `bs=same` where its block
+/// size is that of the writes after it.
+fn bursts(all: &[Recovery]) -> BTreeMap<String, Vec<&Recovery>> {
+    let own = |r: &Recovery| r.burst.replace(&format!("bs={},", job_size(r.block_bytes)), "bs=same,");
+    let mut found: BTreeMap<String, Vec<&Recovery>> = BTreeMap::new();
+    for r in all {
+        found.entry(r.burst.clone()).or_default().push(r);
+        if own(r) != r.burst {
+            found.entry(own(r)).or_default().push(r);
+        }
+    }
+    // A burst of one size alone is a point of the curve of same sizes.
+    let sizes =
+        |of: &[&Recovery]| of.iter().map(|r| r.block_bytes).collect::<std::collections::BTreeSet<_>>().len();
+    let several = found.values().any(|of| sizes(of) > 1);
+    found.retain(|_, of| !several || sizes(of) > 1);
+    found
+}
+
+/// Figures 3.3 and the lower left ones of C.1 and C.2.
+fn after_bursts(job: &JobReport) -> Vec<Draft<'_>> {
+    let of = |value: fn(&Recovery) -> Option<f64>| {
+        let point = |r: &&Recovery| value(r).map(|y| plain(r.block_bytes.0 as f64, y));
+        let named = bursts(&job.recovery).into_iter();
+        named.map(|(name, all)| (name, all.iter().filter_map(point).collect())).collect()
+    };
+    let draft = |name: &str, title: &str, column, value, y| Draft {
+        name: name.into(),
+        title: title.into(),
+        columns: ["after", "block_bytes", column],
+        series: curves(of(value), |at, _| look(at)),
+        x: block_axis,
+        y,
+    };
+    vec![
+        draft(
+            "figure3.3",
+            "Sequential writes after a burst: median speed of the windows over the steady speed",
+            "of_steady",
+            |r| r.median_over_steady,
+            |p| up("of the steady speed", p),
+        ),
+        draft(
+            "figureC.1",
+            "Sequential writes after a burst: time until 0.6 of the median speed",
+            "recovery_s",
+            |r| r.recovery_s,
+            |p| up("recovery (s)", p),
+        ),
+    ]
+}
+
+/// Figure 3.4a.
+fn misaligned(job: &JobReport) -> Draft<'_> {
+    let mut by_shift: BTreeMap<Bytes, Vec<Point>> = BTreeMap::new();
+    for m in &job.misaligned {
+        by_shift.entry(m.shift_bytes).or_default().push(plain(m.block_bytes.0 as f64, m.ratio));
+    }
+    let series = by_shift.into_iter().enumerate().map(|(at, (shift, points))| Series {
+        label: format!("shifted by {shift}"),
+        look: look(at),
+        points,
+    });
+    Draft {
+        name: "figure3.4a".into(),
+        title: "Speed of shifted over aligned random writes".into(),
+        columns: ["shift", "block_bytes", "of_aligned"],
+        series: series.collect(),
+        x: block_axis,
+        y: |p| up("of the aligned speed", p),
+    }
+}
+
+/// Figure 3.4b: a chart for each baseline.
+fn drift(job: &JobReport) -> Vec<Draft<'_>> {
+    let mut by_baseline: BTreeMap<&str, Vec<Series>> = BTreeMap::new();
+    for d in &job.drift {
+        let all = by_baseline.entry(&d.baseline).or_default();
+        let shift = if d.shift_bytes > Bytes(0) { format!(" + {}", d.shift_bytes) } else { String::new() };
+        let points = d.points.iter().map(|(passes, mb)| plain(*passes as f64, *mb)).collect();
+        all.push(Series { label: format!("{}{shift}", d.block_bytes), look: look(all.len()), points });
+    }
+    let draft = |(baseline, series)| Draft {
+        name: format!("figure3.4b-{baseline}"),
+        title: format!("Speed of {baseline} over age, by block size"),
+        columns: ["block", "passes", "mb_per_s"],
+        series,
+        x: |p| across("whole-device writes", p),
+        y: mb_axis,
+    };
+    by_baseline.into_iter().map(draft).collect()
+}
+
+/// Figure C.3: the block size with the longest recovery.
+fn time_line(job: &JobReport) -> Option<Draft<'_>> {
+    let lost = |r: &Recovery| (r.recovery_s.unwrap_or(0.0), -r.median_over_steady.unwrap_or(1.0));
+    let worst = job.recovery.iter().max_by(|a, b| {
+        let (a, b) = (lost(a), lost(b));
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+    })?;
+    let same = job.recovery.iter().filter(|r| r.block_bytes == worst.block_bytes && r.line == worst.line);
+    let series = same.enumerate().map(|(at, r)| Series {
+        label: format!("after {}", r.burst),
+        look: look(at),
+        points: (1..).zip(&r.windows_mb_per_s).map(|(k, mb)| plain(f64::from(k) * r.window_s, *mb)).collect(),
+    });
+    Some(Draft {
+        name: "figureC.3".into(),
+        title: format!("Sequential writes of {} after a burst, speed in each window", worst.block_bytes),
+        columns: ["after", "seconds", "mb_per_s"],
+        series: series.collect(),
+        x: |p| across("time after the burst (s)", p),
+        y: |p| up("MB/s", p),
+    })
+}
+
+/// Figure C.4: the first pass after bursts of several lengths, and the next.
+fn rewrite(job: &JobReport) -> Option<Draft<'_>> {
+    let mut passes: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
+    for r in &job.rewrite {
+        passes.entry(r.repeat).or_default().push(plain(r.burst_s.unwrap_or(0.0), r.minutes));
+    }
+    let name = |repeat: u32| if repeat == 0 { "first pass".into() } else { format!("pass {}", repeat + 1) };
+    let series = passes.into_iter().enumerate().map(|(at, (repeat, mut points))| {
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series { label: name(repeat), look: look(at), points }
+    });
+    (!job.rewrite.is_empty()).then(|| Draft {
+        name: "figureC.4".into(),
+        title: "Writing everything in order after a burst; 0 s is without one".into(),
+        columns: ["pass", "burst_s", "minutes"],
+        series: series.collect(),
+        x: |p| across("length of the burst (s)", p),
+        y: |p| up("time (minutes)", p),
+    })
+}
+
+/// Table 3.1 of all subjects, as CSV and Markdown.
+pub(super) fn table31(rows: &[(&Subject, JobReport)]) -> [(&'static str, String); 2] {
+    let columns = ["512 B", "2 MB"].map(|size| ["SR", "RR", "SW", "RW"].map(|b| (b, size))).concat();
+    let short = |size: &str| size.replace(' ', "").to_lowercase();
+    let headings: Vec<String> =
+        columns.iter().map(|(b, size)| format!("{}_{}_mb_per_s", b.to_lowercase(), short(size))).collect();
+    let mut csv = format!("device,{}\n", headings.join(","));
+    let shown: Vec<String> = columns.iter().map(|(b, size)| format!("{b} {size}")).collect();
+    let mut markdown = format!("| MB/s | {} |\n|---|{}\n", shown.join(" | "), "---:|".repeat(columns.len()));
+    for (subject, job) in rows {
+        let (name, cells) = (device(subject), job.table31_mb_per_s);
+        let _ = writeln!(csv, "{},{}", csv_field(&name), cells.map(csv_number).join(","));
+        let two = |mb: Option<f64>| mb.map_or_else(String::new, |mb| format!("{mb:.3}"));
+        let safe = name.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
+        let _ = writeln!(markdown, "| {safe} | {} |", cells.map(two).join(" | "));
+    }
+    [("csv", csv), ("md", markdown)]
+}

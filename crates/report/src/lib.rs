@@ -1,0 +1,18 @@
+//! How results are shown: as text, as one HTML file, as figures for papers.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`view`] | one report as plain data |
+//! | [`terminal`] | that report as text |
+//! | [`report`] | that report as one HTML file, with traces |
+//! | [`compare`] | a comparison as text and as a page |
+//! | [`figures`] | charts and tables for papers |
+#![forbid(unsafe_code)]
+
+pub mod compare;
+pub mod figures;
+pub mod report;
+pub mod terminal;
+pub mod view;
+
+pub use view::View;

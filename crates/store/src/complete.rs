@@ -1,0 +1,148 @@
+//! Whether a store has all that was to be measured, and what is missing.
+//!
+//! What counts as complete:
+//! * with fixed lengths: every run of the plan is kept;
+//! * by the automatic method: its calibration came to a plan, every run of the
+//!   plan is kept, and so is the closing probe of the state, where there was an
+//!   opening one. What it left out for want of time is not in the plan
+//!   (`skipped`), so it is not missing. `uflip calibrate` alone is incomplete:
+//!   nothing of its plan was measured;
+//! * a job: every run, those apart that its self-scaling rule leaves out, by the
+//!   throughputs kept (`job::drive`);
+//! * the search for the logical block: every run of the sizes up to the one at
+//!   which both rules had their answer.
+//!
+//! A run that is damaged is missing. Runs cut short by a time limit are kept.
+
+use crate::contents::StoreContents;
+use crate::job::job_of;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
+use uflip_device::identity::word;
+use uflip_measure::job::{self, Job, JobPlan, drive};
+use uflip_measure::logical_block::{self, Mean};
+use uflip_measure::run::{Purpose, RunSpec};
+use uflip_measure::{Plan, Step};
+
+/// What there is of what was to be measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completeness {
+    /// Runs that were to be measured, as far as planned.
+    pub planned: usize,
+    /// Those of them that are kept.
+    pub kept: usize,
+    /// Those that are not.
+    pub missing: Vec<u32>,
+    /// In a sentence what is missing; None where nothing is, or where the plan
+    /// cannot be read, so that nobody can tell.
+    pub statement: Option<String>,
+}
+
+/// What `contents` has of what was to be measured.
+pub fn completeness(contents: &StoreContents) -> Completeness {
+    let Ok(plan) = serde_json::from_value::<Plan>(contents.plan.clone()) else {
+        return Completeness { kept: contents.runs.len(), ..Completeness::default() };
+    };
+    let kept: HashSet<u32> = contents.runs.iter().map(|row| row.spec.id).collect();
+    let wanted: Vec<u32> = match job_of(contents) {
+        Some((job, planned)) if is_logical_block(&job) => sizes_wanted(contents, &job, &planned, &kept),
+        Some((job, planned)) => job_wanted(contents, &job, &planned, &kept),
+        None => plan.runs().map(|run| run.id).collect(),
+    };
+    let missing: Vec<u32> = wanted.iter().copied().filter(|id| !kept.contains(id)).collect();
+    let found =
+        Completeness { planned: wanted.len(), kept: wanted.len() - missing.len(), missing, statement: None };
+    let statement = statement(contents, &plan, &found, &kept);
+    Completeness { statement, ..found }
+}
+
+fn statement(
+    contents: &StoreContents,
+    plan: &Plan,
+    found: &Completeness,
+    kept: &HashSet<u32>,
+) -> Option<String> {
+    let (planned, n, go_on) = (found.planned, found.kept, go_on(contents));
+    let calibration = |run: &&RunSpec| run.purpose == Purpose::Calibration;
+    let auto = contents.manifest.options.get("auto").is_some_and(Value::is_object);
+    let calibrated = contents.calibration.as_ref().and_then(|found| found.get("plan"));
+    // A calibration that cannot be read says nothing of how far it came.
+    let known = auto && !contents.damage.iter().any(|damage| damage.file == "calibration.json");
+    if known && !calibrated.is_some_and(Value::is_object) {
+        return Some(format!(
+            "Incomplete: the calibration was not brought to its end ({n} runs are kept), nothing else was measured; \
+             go on with: {go_on}"
+        ));
+    }
+    let main = || plan.runs().filter(|run| !calibration(run));
+    if auto && !found.missing.is_empty() && main().all(|run| !kept.contains(&run.id)) {
+        return Some(format!(
+            "Incomplete: calibrated only: none of the {} runs of the plan is kept; measure by it: {go_on}",
+            main().count()
+        ));
+    }
+    if !found.missing.is_empty() {
+        return Some(format!(
+            "Incomplete: {n} of {planned} planned runs are kept, {} are missing; go on with: {go_on}",
+            found.missing.len()
+        ));
+    }
+    let of = |pointer: &str| contents.calibration.as_ref().and_then(|found| found.pointer(pointer));
+    let probed = of("/state/runs").and_then(Value::as_array).is_some_and(|runs| !runs.is_empty());
+    (known && probed && of("/drift").is_none_or(Value::is_null)).then(|| {
+        format!(
+            "Incomplete: all {planned} planned runs are kept, but not the probe of the state after them; \
+             go on with: {go_on}"
+        )
+    })
+}
+
+/// The runs of a job that are not left out by its rule. A segment of which any
+/// run is kept was not left out.
+fn job_wanted(contents: &StoreContents, job: &Job, planned: &JobPlan, kept: &HashSet<u32>) -> Vec<u32> {
+    let throughputs = contents.runs.iter().filter_map(|row| {
+        let bytes = drive::bytes_of(&row.spec, row.outcome.end.ios);
+        drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
+    });
+    let throughputs: job::Kept = throughputs.collect();
+    let wanted = |segment: &&job::expand::Segment| {
+        let any = || runs_of(planned, segment).any(|id| kept.contains(&id));
+        !segment.optional || drive::wanted(job, planned, segment, &throughputs) || any()
+    };
+    planned.segments.iter().filter(wanted).flat_map(|segment| runs_of(planned, segment)).collect()
+}
+
+/// The runs of the search for the logical block up to its answer.
+fn sizes_wanted(contents: &StoreContents, job: &Job, planned: &JobPlan, kept: &HashSet<u32>) -> Vec<u32> {
+    let means: BTreeMap<u32, Mean> =
+        contents.runs.iter().filter_map(|row| Some((row.spec.id, Mean::of(&row.stats.all)?))).collect();
+    let settled: Vec<bool> = (0..job.lines.len())
+        .map(|line| logical_block::is_settled(&logical_block::evaluate(job, planned, &means, line)))
+        .collect();
+    let any = |segment: &job::expand::Segment| runs_of(planned, segment).any(|id| kept.contains(&id));
+    let last = |line: usize| planned.segments.iter().rposition(|s| s.line == line && any(s));
+    let segments = planned.segments.iter().enumerate();
+    let wanted = segments.filter(|(at, s)| !settled[s.line] || last(s.line).is_some_and(|last| *at <= last));
+    wanted.flat_map(|(_, segment)| runs_of(planned, segment)).collect()
+}
+
+fn runs_of<'a>(planned: &'a JobPlan, segment: &job::expand::Segment) -> impl Iterator<Item = u32> + 'a {
+    let steps = planned.plan.steps[segment.steps.clone()].iter();
+    steps.filter_map(|step| if let Step::Run(run) = step { Some(run.id) } else { None })
+}
+
+fn is_logical_block(job: &Job) -> bool {
+    job.lines.iter().all(|line| line.name.starts_with(logical_block::LINE))
+}
+
+/// The command that goes on with what `contents` has.
+pub fn go_on(contents: &StoreContents) -> String {
+    let (dir, options) = (word(&contents.dir.to_string_lossy()), &contents.manifest.options);
+    let target = word(options.get("target").and_then(Value::as_str).unwrap_or("TARGET"));
+    let Some(text) = options.get("job").and_then(Value::as_str) else {
+        return format!("uflip run -o {dir} --resume");
+    };
+    let searched = job::parse(text).is_ok_and(|job| is_logical_block(&job));
+    let command = if searched { "logical-block" } else { "job" };
+    format!("uflip {command} {target} -o {dir} --resume")
+}
