@@ -110,8 +110,8 @@ fn difference(planned: &RunSpec, row: &RunSpec) -> String {
 
 /// What of a record file differs from a row that has no checksum of it.
 fn unlike(path: &Path, row: &RunRow) -> Option<String> {
-    let patterns = if row.spec.baseline.contains('/') { 2 } else { 1 };
-    let (mut stats, mut others, mut n) = (StatsBuilder::new(row.spec.io_ignore, patterns), 0u64, 0u64);
+    let (mut stats, mut others, mut n) =
+        (StatsBuilder::new(row.spec.io_ignore, row.spec.work.pattern_count()), 0u64, 0u64);
     let read = read_row_groups(path, |run, records| {
         others += u64::from(run != row.spec.id);
         n += records.len() as u64;

@@ -62,7 +62,8 @@ impl BaselineMeans {
 /// The basic patterns of a run, each with the IOs it has there.
 fn shares(run: &RunSpec) -> Vec<(&Basic, u64)> {
     let count = run.io_count;
-    match &run.pattern {
+    let Some(pattern) = run.pattern() else { return Vec::new() };
+    match pattern {
         Pattern::Basic(basic) => vec![(basic, count)],
         Pattern::Mix { first, second, ratio } => {
             let (of_first, of_second) = ratio.split(count);
@@ -149,8 +150,8 @@ pub(crate) fn waits(run: &RunSpec) -> Nanos {
 
 /// Streams of a replicated pattern wait at the same time.
 fn waits_ms(run: &RunSpec) -> f64 {
-    let streams = match run.pattern {
-        Pattern::Replicated { .. } => run.pattern.stream_count().max(1) as f64,
+    let streams = match run.pattern() {
+        Some(pattern @ Pattern::Replicated { .. }) => pattern.stream_count().max(1) as f64,
         _ => 1.0,
     };
     shares(run).into_iter().map(|(basic, ios)| pauses_ms(basic.timing, ios) / streams).sum()

@@ -95,12 +95,9 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
     for contents in folders {
         any = true;
         auto &= contents.manifest.options.get("auto").is_some_and(|auto| auto.is_object());
-        micros.extend(
-            contents.runs.iter().filter_map(|r| r.spec.point.as_ref()).map(|p| p.micro_benchmark.clone()),
-        );
+        micros.extend(contents.runs.iter().filter_map(|r| r.spec.point()).map(|p| p.micro.name()));
         io_size = io_size.or_else(|| contents.plan.get("io_size").and_then(serde_json::Value::as_u64));
     }
-    micros.retain(|m| uflip_analysis::titles::MICRO_BENCHMARKS.iter().any(|(known, _)| known == m));
     let mut options = vec!["--method".into(), if auto { "auto" } else { "fixed" }.into()];
     if any && !micros.is_empty() {
         options.extend(["--only".into(), micros.into_iter().collect::<Vec<_>>().join(",").into()]);

@@ -24,7 +24,7 @@ use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::safety::wear_note;
 use uflip_device::{Bytes, Data, EngineOptions, Geometry, Nanos, measure_overhead, unix_now};
 use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
-use uflip_measure::run::Sink;
+use uflip_measure::run::{RunSpec, Sink};
 use uflip_measure::{Control, Progress};
 use uflip_store::{Claim, Durability, Manifest, RunRow, Store, StoreContents};
 
@@ -143,10 +143,7 @@ fn perform(args: &JobArgs, command: &str) -> anyhow::Result<PathBuf> {
 fn finish(dir: &Path, args: &JobArgs) -> anyhow::Result<()> {
     let contents = Store::open(dir)?;
     let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
-    let plan = stored_plan(&contents)?;
-    let job = job::parse(&options.job).map_err(|e| anyhow::anyhow!("the stored job: {e}"))?;
-    let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
-    let came_to = job_report::report(&contents, &job, &planned)?;
+    let came_to = job_report::of_store(&contents)?.context("nothing says what the job's runs stand for")?;
     job_report::write(dir, &came_to)?;
     profile::make(dir)?;
     report::write_report(dir, None)?;
@@ -297,7 +294,7 @@ fn begin(args: &JobArgs) -> anyhow::Result<Session> {
 /// What of it, and what to type instead.
 pub fn may_be_measured(planned: &JobPlan, engine: &EngineOptions, place: &Place) -> anyhow::Result<()> {
     limits::room_for_plan(&planned.plan, engine, place.virtual_time)?;
-    target::refuse_mixed_trims(place, planned.plan.runs().map(|run| &run.pattern))
+    target::refuse_mixed_trims(place, planned.plan.runs().filter_map(RunSpec::pattern))
 }
 
 /// Opens the target, plans `job` on it and makes the store in the folder that
@@ -365,13 +362,12 @@ pub fn resume(args: &JobArgs, command: &str) -> anyhow::Result<Session> {
     })?;
     let job = job::parse(&options.job).with_context(|| format!("{}: the job", dir.display()))?;
     let plan = stored_plan(&contents)?;
-    let planned = job::expand(&job, &options.target, plan.geometry, plan.seed)?;
-    if planned.plan.steps != plan.steps {
+    let Some(planned) = uflip_store::job::job_of(&contents) else {
         bail!(
             "{} was planned by another version of uflip; start the job anew with another -o",
             dir.display()
         );
-    }
+    };
     let kept = contents.runs.iter().filter_map(|row| {
         let bytes = job::drive::bytes_of(&row.spec, row.outcome.end.ios);
         job::drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
@@ -384,7 +380,7 @@ pub fn resume(args: &JobArgs, command: &str) -> anyhow::Result<Session> {
     let mut options = JobOptions { target: answer.name.clone(), ..options };
     if let Data::Age | Data::AgeFrom(_) = options.engine.data {
         // The stamps count on from what the device has seen of this job.
-        let write = |row: &&RunRow| row.spec.pattern.writes();
+        let write = |row: &&RunRow| row.spec.work.writes();
         options.engine.data =
             Data::AgeFrom(contents.runs.iter().filter(write).map(|r| r.outcome.end.ios).sum());
     }
@@ -401,7 +397,7 @@ pub fn resume(args: &JobArgs, command: &str) -> anyhow::Result<Session> {
 /// Does the job; true where it was stopped from outside.
 fn measure(session: &mut Session) -> anyhow::Result<bool> {
     announce(session);
-    let Session { store, job, planned, opened, kept, .. } = session;
+    let Session { store, planned, opened, kept, .. } = session;
     if opened.device.is_virtual() {
         store.set_durability(Durability::RELAXED);
     }
@@ -414,7 +410,7 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
         Progress::Resetting { .. } | Progress::Pausing { .. } => {}
     };
     let control = Control { stop: &STOP, budget: None, unix_now };
-    let finished = job::drive(job, planned, &mut *opened.device, store, kept, control, &mut progress);
+    let finished = job::drive(planned, &mut *opened.device, store, kept, control, &mut progress);
     display.close();
     let finished = finished?;
     store.sync()?;
@@ -425,8 +421,6 @@ fn measure(session: &mut Session) -> anyhow::Result<bool> {
 pub struct Simulated {
     /// What was kept.
     pub contents: StoreContents,
-    /// What was asked for.
-    pub job: Job,
     /// The same on the target.
     pub planned: JobPlan,
 }
@@ -434,13 +428,9 @@ pub struct Simulated {
 impl Simulated {
     /// The measured runs of the line called `name`, in order.
     pub fn runs<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a job::JobRun, &'a RunRow)> {
-        let of_line = move |run: &&job::JobRun| {
-            run.role == job::Role::Measured && self.job.lines.get(run.line).is_some_and(|l| l.name == name)
-        };
-        let row = |run: &'a job::JobRun| {
-            self.contents.runs.iter().find(|row| row.spec.id == run.id).map(|row| (run, row))
-        };
-        self.planned.runs.iter().filter(of_line).filter_map(row)
+        let of_line = move |run: &job::JobRun| run.role == job::Role::Measured && run.line == name;
+        let rows = self.contents.runs.iter().filter_map(|row| Some((row.spec.job()?, row)));
+        rows.filter(move |(run, _)| of_line(run))
     }
 
     /// What `uflip job` prints of it.
@@ -448,7 +438,7 @@ impl Simulated {
     /// # Errors
     /// Where a record file cannot be read.
     pub fn report(&self) -> anyhow::Result<job_report::JobReport> {
-        Ok(job_report::report(&self.contents, &self.job, &self.planned)?)
+        Ok(job_report::report(&self.contents, &self.planned)?)
     }
 }
 
@@ -461,18 +451,18 @@ pub fn measure_simulated(name: &str, text: &str, seed: u64, folder: &Path) -> an
     let typed = ["uflip", "job", &format!("sim:{name}"), "the text given"];
     let Command::Job(args) = Cli::try_parse_from(typed)?.command else { bail!("not a job") };
     let mut session = start(&args, Claim::new(folder)?, job::parse(text)?, seed)?;
-    let Session { store, job, planned, opened, kept, .. } = &mut session;
+    let Session { store, planned, opened, kept, .. } = &mut session;
     store.set_durability(Durability::RELAXED);
     let control = Control { stop: &STOP, budget: None, unix_now };
     let finished =
-        job::drive(job, planned, &mut *opened.device, store, kept, control, &mut |_: &Progress<'_>| {})?;
+        job::drive(planned, &mut *opened.device, store, kept, control, &mut |_: &Progress<'_>| {})?;
     if finished.stopped {
         bail!("interrupted");
     }
     store.sync()?;
-    let Session { dir, store, job, planned, .. } = session;
+    let Session { dir, store, planned, .. } = session;
     drop(store);
-    Ok(Simulated { contents: Store::open(&dir)?, job, planned })
+    Ok(Simulated { contents: Store::open(&dir)?, planned })
 }
 
 /// Says what is about to happen, before it does.
@@ -485,7 +475,7 @@ fn announce(session: &Session) {
         "job on {} ({capacity}): {} lines, up to {} runs, seed {}, {}, {}, data {}",
         opened.name,
         job.lines.len(),
-        planned.runs.len(),
+        planned.plan.runs().count(),
         planned.plan.seed,
         engine.engine,
         engine.buffering,

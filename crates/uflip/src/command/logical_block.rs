@@ -13,7 +13,7 @@ use crate::usage;
 use anyhow::{Context, bail};
 use clap::Parser;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use uflip_device::{Bytes, unix_now};
 use uflip_measure::job::drive::drive_segment;
@@ -89,7 +89,7 @@ fn go_on(args: LogicalBlockArgs) -> anyhow::Result<()> {
     let job = JobArgs::of(target.clone(), engine, consent, scratch_size);
     let job = JobArgs { output: Some(dir.clone()), resume: true, seed, other_device, typed, ..job };
     let mut session = resume(&job, "logical-block")?;
-    if !session.job.lines.iter().all(|line| line.name.starts_with(logical_block::LINE)) {
+    if !session.planned.runs().all(|(_, run)| run.line.starts_with(logical_block::LINE)) {
         return Err(usage(format!(
             "{}/manifest.json does not say what uflip logical-block was asked for: another command made it, or it is damaged",
             dir.display()
@@ -161,11 +161,11 @@ fn measure(session: &mut Session, tell: &mut dyn FnMut(&Pass)) -> anyhow::Result
     let rows = Store::open(&session.dir)?.runs;
     let mut means: BTreeMap<u32, Mean> =
         rows.iter().filter_map(|row| Some((row.spec.id, Mean::of(&row.stats.all)?))).collect();
-    let Session { store, job, planned, opened, kept, .. } = session;
-    let mut settled = vec![false; job.lines.len()];
+    let Session { store, planned, opened, kept, .. } = session;
+    let mut settled = BTreeSet::new();
     let control = Control { stop: &STOP, budget: None, unix_now };
     for segment in &planned.segments {
-        if settled[segment.line] {
+        if settled.contains(&segment.line_number) {
             continue;
         }
         let mut progress = |event: &Progress<'_>| match event {
@@ -181,14 +181,17 @@ fn measure(session: &mut Session, tell: &mut dyn FnMut(&Pass)) -> anyhow::Result
         if done.stopped {
             bail!("interrupted");
         }
-        let found = logical_block::evaluate(job, planned, &means, segment.line);
+        let found = logical_block::evaluate(planned, &means, segment.line_number);
         if let Some(pass) = found.passes.last() {
             tell(pass);
         }
-        settled[segment.line] = logical_block::is_settled(&found);
+        if logical_block::is_settled(&found) {
+            settled.insert(segment.line_number);
+        }
     }
     store.sync()?;
-    Ok((0..job.lines.len()).map(|line| logical_block::evaluate(job, planned, &means, line)).collect())
+    let lines = logical_block::lines(planned).into_iter();
+    Ok(lines.map(|line| logical_block::evaluate(planned, &means, line)).collect())
 }
 
 fn as_text(facts: &Facts) -> String {

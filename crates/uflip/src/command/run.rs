@@ -34,7 +34,7 @@ use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::{Bytes, Device, EngineOptions, Nanos, Stop, measure_overhead, unix_now};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::{AutoOptions, Extent, first_plan};
-use uflip_measure::run::Sink;
+use uflip_measure::run::{RunSpec, Sink};
 use uflip_measure::{
     Budget, Control, Finished, Plan, PlanOptions, Preset, Progress, ResetRequest, execute_steps, make_plan,
     replay_steps,
@@ -232,7 +232,7 @@ fn begin(args: &RunArgs) -> anyhow::Result<Session> {
     let name = target_name(args.target.as_deref())?;
     let place = target::locate(&name, args.plan.scratch_size)?;
     let Start { plan, auto, seed, quick } = start(args, &name, &place)?;
-    target::refuse_mixed_trims(&place, plan.runs().map(|run| &run.pattern))?;
+    target::refuse_mixed_trims(&place, plan.runs().filter_map(RunSpec::pattern))?;
     let engine = args.engine.resolve(seed)?;
     limits::room_for_plan(&plan, &engine, place.virtual_time)?;
     if writes(&plan) {
@@ -296,7 +296,7 @@ fn resume(args: &RunArgs) -> anyhow::Result<Session> {
     })?;
     let plan = stored_plan(&contents)?;
     let place = target::locate(&answer.name, plan.geometry.capacity)?;
-    target::refuse_mixed_trims(&place, plan.runs().map(|run| &run.pattern))?;
+    target::refuse_mixed_trims(&place, plan.runs().filter_map(RunSpec::pattern))?;
     limits::room_for_plan(&plan, &options.engine, place.virtual_time)?;
     let mut store = Store::resume_in(claim, args.plan.seed, None)?;
     store.notes().iter().for_each(|note| crate::say!("note: {note}"));
