@@ -8,7 +8,7 @@
 use crate::auto::interference::Disturbed;
 use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
-use uflip_device::{Counters, Nanos, Recorder, RunEnd};
+use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd};
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,8 +137,32 @@ pub struct RtStats {
     pub p9999_ns: Option<u64>,
 }
 
+/// The statistics of the IOs of one mode, in a run that has several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModeStats {
+    /// Of these IOs.
+    pub mode: Mode,
+    /// All of them, from the first IO of the run on.
+    pub ios: u64,
+    /// Their response times from `io_ignore` on.
+    #[serde(flatten)]
+    pub running: RtStats,
+}
+
+/// How late the IOs of an open loop were submitted, in the running phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LateStats {
+    /// How many IOs had an intended instant.
+    pub n: u64,
+    /// Mean time from it to the submission, in ns.
+    pub mean_ns: f64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
 /// The statistics of one run: over the running phase (each stream's IOs from
-/// `io_ignore` on) and over all IOs.
+/// `io_ignore` on) and over all IOs. Both are of the reads and writes where there are
+/// any: a flush or a trim beside them has its place in `by_mode`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunStats {
     /// From `io_ignore` on.
@@ -148,6 +172,19 @@ pub struct RunStats {
     /// For mixes: the running phase of pattern 1 and of pattern 2 apart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_pattern: Vec<RtStats>,
+    /// Each mode apart, in a run that has several of read, write, flush and trim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_mode: Vec<ModeStats>,
+    /// How late an open loop's IOs were submitted; `None` in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateStats>,
+}
+
+impl RunStats {
+    /// All IOs of the run, of every mode.
+    pub fn ios(&self) -> u64 {
+        if self.by_mode.is_empty() { self.all.n } else { self.by_mode.iter().map(|of| of.ios).sum() }
+    }
 }
 
 /// Keeps runs. Between [`Sink::begin`] and [`Sink::commit`] the recorder takes

@@ -1,4 +1,5 @@
-//! [`SimDevice`]: a simulated device behind the two faces of every device.
+//! [`SimDevice`]: a simulated device behind the measured face of every device;
+//! the data face is [`crate::SimBlocks`].
 //!
 //! [`Device::run`] interleaves the streams in virtual time: the stream whose
 //! next IO is ready first goes first, the lower number on a tie. Same
@@ -14,7 +15,7 @@ use crate::nand::OpCounts;
 use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Blocks, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder,
+    Arrival, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder,
     RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
 
@@ -247,6 +248,16 @@ impl SimDevice {
         ))
     }
 
+    /// The device's present, in the time of [`SimDevice::arrive`].
+    pub(crate) fn present(&self) -> Nanos {
+        Nanos(self.clock_ns)
+    }
+
+    /// Refuses what would be asked at the end of virtual time.
+    pub(crate) fn refuse_at_the_end(&self, at: Nanos) -> Result<(), DeviceError> {
+        if at.0 >= END_NS { Err(self.at_its_end()) } else { Ok(()) }
+    }
+
     fn at_its_end(&self) -> DeviceError {
         let name = &self.name;
         DeviceError::Other(format!("{name}: virtual time ends after 292 years; type shorter pauses"))
@@ -302,14 +313,6 @@ impl SimDevice {
         self.meter.note(self.energy_at(at_ns));
     }
 
-    /// One IO at the device's present time, for the data face.
-    fn serve_now(&mut self, mode: Mode, offset: u64, size: u64) -> Result<(), DeviceError> {
-        if size == 0 && mode != Mode::Flush {
-            return Ok(());
-        }
-        self.serve_parts(self.clock_ns, mode, offset, size).map(|_| ())
-    }
-
     /// Serves a request of any size submitted at `at_ns`, in parts one after
     /// the other where it is larger than an IO; gives when it is done.
     fn serve_parts(&mut self, at_ns: u64, mode: Mode, offset: u64, size: u64) -> Result<u64, DeviceError> {
@@ -318,7 +321,7 @@ impl SimDevice {
         let end = offset.saturating_add(size);
         loop {
             let part = (end - at).min(most) as u32;
-            let io = Io { wait: Nanos::ZERO, offset: Bytes(at), size: part, mode, pattern: 0 };
+            let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(at), size: part, mode, pattern: 0 };
             if !self.accepts(&io) {
                 return Err(self.refusal(&io));
             }
@@ -363,10 +366,14 @@ impl SimDevice {
 }
 
 impl Turn {
-    /// Fetches the next IO, ready `io.wait` after `done_ns`.
+    /// Fetches the next IO and when it is submitted, in a run that began at
+    /// `began_ns` and in which the one before was done at `done_ns`.
     #[inline]
-    fn advance(&mut self, done_ns: u64) {
-        self.next = self.stream.next().map(|io| (done_ns.saturating_add(io.wait.0), io));
+    fn advance(&mut self, began_ns: u64, done_ns: u64) {
+        self.next = self.stream.next().map(|io| {
+            let due = io.arrival.due(Nanos(done_ns - began_ns));
+            (began_ns.saturating_add(due.0).max(done_ns), io)
+        });
     }
 
     #[inline]
@@ -411,15 +418,18 @@ impl Device for SimDevice {
         if began >= END_NS {
             return Err(self.at_its_end());
         }
-        let last_start = limits.time.map_or(u64::MAX, |t| began.saturating_add(t.0));
+        // A paused IO is not begun after the limit: waiting costs nothing here.
+        let is_past = |io: &Io, ready_ns: u64| {
+            limits.time.is_some_and(|limit| io.arrival.is_past(Nanos(ready_ns - began), limit))
+        };
         let mut turns: Vec<Turn> =
             streams.into_iter().map(|stream| Turn { stream, next: None, chunk: recorder.fresh() }).collect();
-        turns.iter_mut().for_each(|turn| turn.advance(began));
+        turns.iter_mut().for_each(|turn| turn.advance(began, began));
         let mut end = RunEnd::default();
         let mut last = began;
         while let Some(i) = earliest(&turns) {
             let Some((ready, io)) = turns[i].next else { break };
-            if ready >= last_start {
+            if is_past(&io, ready) {
                 turns[i].next = None;
                 end.time_limit_hit = true;
                 continue;
@@ -438,9 +448,9 @@ impl Device for SimDevice {
             if done - began > MAX_RUN_NS {
                 return Err(self.too_long());
             }
-            let record = IoRecord::new(&io, i as u16, Nanos(ready - began), Nanos(done - ready));
+            let record = IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began));
             turns[i].record(recorder, record);
-            turns[i].advance(done);
+            turns[i].advance(began, done);
             last = last.max(done);
             end.ios += 1;
         }
@@ -509,36 +519,5 @@ impl Device for SimDevice {
             levelled: Some(merges.levelled),
             ..host
         })
-    }
-}
-
-impl Blocks for SimDevice {
-    fn geometry(&self) -> Geometry {
-        self.geometry
-    }
-
-    fn read(&mut self, offset: Bytes, into: &mut [u8]) -> Result<(), DeviceError> {
-        self.serve_now(Mode::Read, offset.0, into.len() as u64)?;
-        self.content.read(offset.0, into);
-        Ok(())
-    }
-
-    fn write(&mut self, offset: Bytes, from: &[u8]) -> Result<(), DeviceError> {
-        self.serve_now(Mode::Write, offset.0, from.len() as u64)?;
-        self.content.write(offset.0, from);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        self.serve_now(Mode::Flush, 0, 0)
-    }
-
-    fn trim(&mut self, offset: Bytes, length: Bytes) -> Result<(), DeviceError> {
-        if length.0 == 0 {
-            return Ok(());
-        }
-        self.serve_now(Mode::Trim, offset.0, length.0)?;
-        self.content.forget(offset.0, length.0);
-        Ok(())
     }
 }

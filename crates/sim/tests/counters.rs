@@ -3,7 +3,7 @@
 mod common;
 
 use common::run;
-use uflip_device::{Bytes, Counters, Device, Io, Mode, Nanos, Snapshot};
+use uflip_device::{Arrival, Bytes, Counters, Device, Io, Mode, Snapshot};
 use uflip_sim::{SimDevice, check};
 
 const PAGE: u64 = 2048;
@@ -21,7 +21,7 @@ fn bast() -> SimDevice {
 /// `pages` pages from `page` of superblock `sb`, as one IO.
 fn io(mode: Mode, sb: u64, page: u64, pages: u64) -> Io {
     let (offset, size) = (Bytes((sb * 16 + page) * PAGE), (pages * PAGE) as u32);
-    Io { wait: Nanos::ZERO, offset, size, mode, pattern: 0 }
+    Io { arrival: Arrival::CONSECUTIVE, offset, size, mode, pattern: 0 }
 }
 
 /// What serving `ios` one after the other came to.

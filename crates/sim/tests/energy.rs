@@ -4,7 +4,7 @@ mod common;
 
 use common::run;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, Mode, Nanos, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, Mode, Nanos, Stop};
 use uflip_sim::energy::power;
 use uflip_sim::{SimDevice, check};
 
@@ -22,7 +22,7 @@ fn device() -> SimDevice {
 }
 
 fn io(mode: Mode, page: u64) -> Io {
-    Io { wait: Nanos::ZERO, offset: Bytes(page * 2048), size: 2048, mode, pattern: 0 }
+    Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(page * 2048), size: 2048, mode, pattern: 0 }
 }
 
 const WRITE_S: f64 = 346.8e-6;
@@ -101,7 +101,7 @@ fn metering_changes_no_record() {
                     .map(|i| {
                         let mode = if i % 3 == 0 { Mode::Read } else { Mode::Write };
                         let at = Bytes((i * 7919 + from) % 5000 * 32768);
-                        Io { wait: waits(i), offset: at, size: 32768, mode, pattern: 0 }
+                        Io { arrival: Arrival::After(waits(i)), offset: at, size: 32768, mode, pattern: 0 }
                     })
                     .collect::<Vec<Io>>()
             };

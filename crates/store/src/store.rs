@@ -405,8 +405,9 @@ impl Sink for Store {
             run: run.id,
             io_count: run.io_count,
             io_ignore: run.io_ignore,
-            streams: streams_of(&run.pattern.to_string()),
+            streams: run.pattern.stream_count() as u64,
             patterns: if run.baseline.contains('/') { 2 } else { 1 },
+            open_loop: run.pattern.is_open_loop(),
             path,
         });
         Ok(())
@@ -456,19 +457,6 @@ impl Drop for Store {
         // meantime, and not yet past its exec, shares the descriptor.
         let _ = self.lock.unlock();
     }
-}
-
-/// How many streams a pattern's text speaks of: the number after `parallel`,
-/// else 1. Only sizes memory, so a text that is not understood does no harm.
-fn streams_of(pattern: &str) -> u64 {
-    let lower = pattern.to_ascii_lowercase();
-    let Some((_, after)) = lower.split_once("parallel") else { return 1 };
-    let digits = after.trim_start_matches(|c: char| !c.is_ascii_digit());
-    if after.len() - digits.len() > 12 {
-        return 1;
-    }
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    digits[..end].parse().unwrap_or(1).max(1)
 }
 
 fn refused<T>(text: String) -> Result<T, StoreError> {
@@ -639,18 +627,4 @@ fn set_aside(dir: &Path, files: &[PathBuf], notes: &mut Vec<String>) -> Result<(
         aside.display()
     ));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::streams_of;
-
-    #[test]
-    fn streams_are_read_from_the_text_where_it_tells() {
-        for (text, streams) in
-            [("RR --parallel 16 --io-size 32K", 16), ("base=RR parallel=4", 4), ("SR", 1), ("parallel", 1)]
-        {
-            assert_eq!(streams_of(text), streams, "{text}");
-        }
-    }
 }

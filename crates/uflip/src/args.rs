@@ -2,6 +2,7 @@
 //! [`crate::target`] and the commands for what becomes of it.
 
 pub mod compare;
+pub mod copy;
 pub mod extra;
 
 use crate::typed::Typed;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use uflip_device::{Buffering, Bytes, Data, Discard, Engine, EngineOptions, Nanos};
 use uflip_measure::State;
+use uflip_measure::pattern::Rate;
 
 /// Tells how a storage device really behaves: which IO patterns it likes, which
 /// it punishes, and what to do about it.
@@ -36,6 +38,8 @@ pub enum Command {
     Calibrate(RunArgs),
     /// Run one IO pattern and print its statistics
     Pattern(PatternArgs),
+    /// Copy from one target to another with several requests under way
+    Copy(copy::CopyArgs),
     /// Show what a run would do: runs, bytes, time; nothing is written
     Plan(PlanArgs),
     /// List what could be measured, and why something is refused
@@ -373,6 +377,14 @@ pub struct PatternArgs {
     /// IOs in a burst between pauses
     #[arg(long, value_name = "N", requires = "pause")]
     pub burst: Option<u64>,
+    /// Open loop: so many IOs a second, due at their instants whether or not those
+    /// before are done; response times count from there. --parallel shares them
+    #[arg(long, value_name = "IOS", conflicts_with_all = ["pattern", "pause", "burst"])]
+    pub rate: Option<Rate>,
+    /// How the gaps between the IOs of --rate are: all the same, or exponential (a
+    /// Poisson process) from the seed [default: fixed]
+    #[arg(long, value_enum, requires = "rate")]
+    pub arrivals: Option<ArrivalsArg>,
     /// Processes running the pattern side by side, each in its share of the target
     #[arg(long, value_name = "N")]
     pub parallel: Option<u32>,
@@ -409,6 +421,15 @@ pub struct PatternArgs {
     pub json: bool,
     #[arg(skip)]
     pub typed: Typed,
+}
+
+/// `--arrivals`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsArg {
+    /// The same gap from each IO to the next
+    Fixed,
+    /// Exponential gaps
+    Poisson,
 }
 
 /// `uflip devices`
@@ -525,6 +546,9 @@ pub enum SimCommand {
         /// Print the description as JSON
         #[arg(long)]
         json: bool,
+        /// Print the description's file, to be saved and changed
+        #[arg(long, conflicts_with = "json")]
+        toml: bool,
     },
     /// Check a description
     Check {

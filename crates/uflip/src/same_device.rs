@@ -160,7 +160,10 @@ fn described_otherwise(asked: &Asked<'_>, target: &Target) -> anyhow::Result<Vec
         return Ok(Vec::new());
     }
     let now = serde_json::to_value(description)?;
-    Ok(first_difference("description", then, &now).into_iter().collect())
+    // What an earlier version wrote in another form and means the same is the same.
+    let read = serde_json::from_value::<uflip_sim::Description>(then.clone());
+    let then = read.map_or_else(|_| Ok(then.clone()), serde_json::to_value)?;
+    Ok(first_difference("description", &then, &now).into_iter().collect())
 }
 
 fn first_difference(at: &str, was: &Value, is: &Value) -> Option<Difference> {

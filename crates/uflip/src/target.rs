@@ -1,6 +1,7 @@
 //! Targets: what the user named ([`parse`]) becomes a device that can be run on.
 
 mod parse;
+pub mod program;
 mod solid;
 
 pub use parse::{Target, Unnamed};
@@ -237,6 +238,11 @@ fn open_path(target: &Target, access: Access<'_>, options: EngineOptions) -> any
         Access::Read => None,
         Access::Write(consents) => Some(safety::permit(examination, consents)?),
     };
+    if permit.is_some() && examination.is_programmed() {
+        crate::say!("{target} holds what a program wrote; it is made anew to be measured");
+        make_scratch(path, place.geometry.capacity, None)?;
+        return open_path(target, access, options);
+    }
     if is_file {
         let found = solid::made_whole(examination, &STOP);
         warnings.extend(found.with_context(|| format!("cannot learn how {target} lies on its disk"))?);
@@ -251,6 +257,11 @@ fn open_path(target: &Target, access: Access<'_>, options: EngineOptions) -> any
     let device: Box<dyn Device> =
         if is_file { Box::new(Solid::new(device, path, claim)) } else { Box::new(device) };
     Ok(Opened { target: target.clone(), device, facts: place.facts, summary: place.summary, warnings })
+}
+
+/// Sees that a scratch file that is to be written has no holes.
+fn holes_of_ours(examination: &Examination) -> anyhow::Result<()> {
+    solid::made_whole(examination, &STOP).map(|_| ())
 }
 
 type Opener = uflip_device::real::Opener;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::path::Path;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Recorder, RunEnd};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Recorder, RunEnd};
 use uflip_measure::run::{RunOutcome, RunSpec, Sink, SinkError};
 use uflip_store::{Manifest, Store};
 
@@ -41,7 +41,7 @@ pub fn plan_with(notes: Value, skipped: Value) -> Value {
 
 pub fn record(run: u32, i: u64) -> IoRecord {
     let offset = Bytes((i * 7919 + u64::from(run)) % 4096 * 4096);
-    let io = Io { wait: Nanos(0), offset, size: 4096, mode: Mode::Read, pattern: 0 };
+    let io = Io { arrival: Arrival::CONSECUTIVE, offset, size: 4096, mode: Mode::Read, pattern: 0 };
     IoRecord::new(&io, 0, Nanos(i * 100_000), Nanos(80_000 + i * 31 % 977 + u64::from(run)))
 }
 

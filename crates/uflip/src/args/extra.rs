@@ -148,6 +148,10 @@ pub struct PredictArgs {
     /// Let addresses beyond the simulated device's end start again at 0
     #[arg(long, requires = "sim")]
     pub wrap: bool,
+    /// Replay as an open loop: IOs are due at the trace's own instants, whether or not
+    /// those before are done, instead of after its idle times
+    #[arg(long, requires = "sim")]
+    pub open_loop: bool,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

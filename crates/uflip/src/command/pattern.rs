@@ -1,6 +1,6 @@
 //! `uflip pattern`: one pattern, its statistics and, if asked for, every IO.
 
-use crate::args::PatternArgs;
+use crate::args::{ArrivalsArg, PatternArgs};
 use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::STOP;
 use crate::session::{self, Needs, Probed, Probing, Shown, told};
@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 use uflip_device::{Bytes, Device, Geometry, Nanos, RunEnd, RunLimits};
 use uflip_measure::dry_run::write_csv;
-use uflip_measure::pattern::{Baseline, Basic, Location, Mode, Pattern, Ratio, Timing};
+use uflip_measure::pattern::{Baseline, Basic, Gaps, Location, Mode, Pattern, Ratio, Timing};
 use uflip_measure::plan::check::{MAX_IOS, MAX_TIME};
 use uflip_measure::run::{Probes, RtStats, RunStats};
 use uflip_store::export::Format;
@@ -49,7 +49,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let target = Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?;
     let place = target::locate(&target)?;
     let pattern = fit(&typed, place.geometry)?;
-    countable(&pattern, args.io_count)?;
+    countable(&pattern, args.io_count, args.time_limit)?;
     if args.dry_run {
         // Line by line: the list may be longer than memory.
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -143,10 +143,11 @@ fn basic(args: &PatternArgs, base: Baseline) -> anyhow::Result<Basic> {
         (None, None) if args.no_repeat && base.is_random() => Location::RandomUnique,
         (None, None) => plain.location,
     };
+    let gaps = if args.arrivals == Some(ArrivalsArg::Poisson) { Gaps::Poisson } else { Gaps::Fixed };
     let timing = match (args.pause, args.burst) {
         (Some(pause), Some(burst)) => Timing::Burst { pause, burst: u32::try_from(burst).map_err(usage)? },
         (Some(pause), None) => Timing::Pause { pause },
-        _ => Timing::Consecutive,
+        _ => args.rate.map_or(Timing::Consecutive, |rate| Timing::Open { rate, gaps }),
     };
     Ok(Basic {
         location,
@@ -158,7 +159,7 @@ fn basic(args: &PatternArgs, base: Baseline) -> anyhow::Result<Basic> {
     })
 }
 
-fn countable(pattern: &Pattern, io_count: u64) -> anyhow::Result<()> {
+fn countable(pattern: &Pattern, io_count: u64, time_limit: Option<Nanos>) -> anyhow::Result<()> {
     let streams = (pattern.stream_count() as u64).max(1);
     if io_count.checked_mul(streams).is_none_or(|ios| ios > MAX_IOS) {
         let most = MAX_IOS / streams;
@@ -166,6 +167,9 @@ fn countable(pattern: &Pattern, io_count: u64) -> anyhow::Result<()> {
             "{io_count} IOs in each of {streams} streams are more than can be counted; type --io-count with at \
              most {most}"
         )));
+    }
+    if time_limit.is_none() {
+        pattern.check_instants(io_count).map_err(usage)?;
     }
     match pattern.basics().iter().map(|basic| basic.timing.pause()).max() {
         Some(pause) if pause > MAX_TIME => {
@@ -196,7 +200,7 @@ fn measure(
     opened: &mut Opened,
 ) -> anyhow::Result<(RunEnd, RunStats, Probes)> {
     let keep: Box<dyn Keep> = match args.records.as_deref().zip(format) {
-        Some((path, format)) => keep_in(path, format)?,
+        Some((path, format)) => keep_in(path, format, pattern.is_open_loop())?,
         None => Box::new(Nothing),
     };
     let reserve = Reserve::new(DEFAULT_RESERVE);
@@ -206,6 +210,7 @@ fn measure(
         io_ignore: args.io_ignore,
         streams: pattern.stream_count() as u64,
         patterns: if matches!(pattern, Pattern::Mix { .. }) { 2 } else { 1 },
+        open_loop: pattern.is_open_loop(),
         path: args.records.clone().unwrap_or_default(),
     };
     reserve.begin_keeping(shape, keep);
@@ -267,7 +272,18 @@ fn as_text(facts: &Facts) -> String {
         .iter()
         .enumerate()
         .for_each(|(i, s)| text += &row(&format!("pattern {}", i + 1), s));
-    text += &row("all IOs", &facts.stats.all);
+    for of in &facts.stats.by_mode {
+        text += &row(&format!("mode {}", of.mode.name()), &of.running);
+    }
+    let all = if facts.stats.ios() == facts.stats.all.n { "all IOs" } else { "reads, writes" };
+    text += &row(all, &facts.stats.all);
+    if let Some(late) = &facts.stats.late {
+        let (mean, longest) = (Nanos(late.mean_ns.round() as u64), Nanos(late.max_ns));
+        text += &format!(
+            "\nresponse times count from the intended instants; IOs were submitted {mean} after them, at most \
+             {longest}\n"
+        );
+    }
     if let Some(path) = &facts.records {
         text += &format!("\nevery IO is in {path}\n");
     }

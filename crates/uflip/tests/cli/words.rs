@@ -296,7 +296,7 @@ fn every_option_that_is_named_exists() {
         known.keys().map(String::as_str).find(|known| *known == name).map(|name| vec![name])
     };
     let mut sources = Vec::new();
-    for name in ["device", "measure", "store", "analysis", "report", "sim", "uflip"] {
+    for name in ["analysis", "device", "measure", "report", "sim", "store", "uflip"] {
         files(&root.join("crates").join(name).join("src"), "rs", &mut sources);
     }
     let (mut wrong, mut seen) = (Vec::new(), 0);
