@@ -22,9 +22,11 @@ mod text;
 
 use crate::model::focal::{MergeReport, merge_report};
 use serde::Serialize;
+use std::collections::HashMap;
 use uflip_device::{Bytes, Nanos};
+use uflip_measure::Baseline;
 use uflip_measure::detect::long::EXACT_IOS;
-use uflip_measure::job::{Amount, Job, JobPlan, JobRun, Role};
+use uflip_measure::job::{Extent, JobPlan, JobRun, Role};
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::error::StoreError;
 use uflip_store::job::job_of;
@@ -74,8 +76,8 @@ pub struct Speed {
     pub line: String,
     /// The endurance round it follows.
     pub round: Option<u32>,
-    /// `SR`, …
-    pub baseline: String,
+    /// Which pattern.
+    pub baseline: Baseline,
     /// IOSize.
     pub block_bytes: Bytes,
     /// IOShift.
@@ -179,8 +181,8 @@ pub struct SeriesSpikes {
 /// Figure 3.4b: speed over age.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drift {
-    /// `SR`, …
-    pub baseline: String,
+    /// Which pattern.
+    pub baseline: Baseline,
     /// IOSize.
     pub block_bytes: Bytes,
     /// IOShift.
@@ -205,11 +207,11 @@ fn plain(run: &JobRun) -> bool {
     run.role == Role::Measured && run.burst.is_none() && run.sync.is_none()
 }
 
-fn speeds(job: &Job, rows: &[(&JobRun, &RunRow)]) -> Vec<Speed> {
+fn speeds(rows: &[(&JobRun, &RunRow)]) -> Vec<Speed> {
     let mut all: Vec<Speed> = Vec::new();
     for (run, row) in rows.iter().filter(|(run, _)| plain(run)) {
         let Some(mb) = speed_of(row) else { continue };
-        let (line, baseline) = (job.lines[run.line].name.clone(), run.baseline.to_string());
+        let (line, baseline) = (run.line.clone(), run.baseline);
         let same = all.iter_mut().find(|s| {
             s.line == line
                 && s.round == run.round
@@ -222,7 +224,7 @@ fn speeds(job: &Job, rows: &[(&JobRun, &RunRow)]) -> Vec<Speed> {
             speed.mb_per_s = (speed.mb_per_s * n + mb) / (n + 1.0);
             speed.min_mb_per_s = speed.min_mb_per_s.min(mb);
             speed.max_mb_per_s = speed.max_mb_per_s.max(mb);
-            speed.runs.push(run.id);
+            speed.runs.push(row.spec.id);
         } else {
             all.push(Speed {
                 line,
@@ -233,7 +235,7 @@ fn speeds(job: &Job, rows: &[(&JobRun, &RunRow)]) -> Vec<Speed> {
                 mb_per_s: mb,
                 min_mb_per_s: mb,
                 max_mb_per_s: mb,
-                runs: vec![run.id],
+                runs: vec![row.spec.id],
             });
         }
     }
@@ -241,21 +243,22 @@ fn speeds(job: &Job, rows: &[(&JobRun, &RunRow)]) -> Vec<Speed> {
 }
 
 /// The aligned speed of a pattern, from the first line that has it.
-fn steady(speeds: &[Speed], baseline: &str, block: Bytes) -> Option<f64> {
+fn steady(speeds: &[Speed], baseline: Baseline, block: Bytes) -> Option<f64> {
     let of = |s: &&Speed| s.baseline == baseline && s.block_bytes == block && s.shift_bytes == Bytes(0);
     speeds.iter().find(of).map(|s| s.mb_per_s)
 }
 
 fn misaligned(speeds: &[Speed]) -> Vec<Misaligned> {
-    let shifted = speeds.iter().filter(|s| s.shift_bytes > Bytes(0) && s.baseline == "RW");
+    let shifted = speeds.iter().filter(|s| s.shift_bytes > Bytes(0) && s.baseline == Baseline::Rw);
     let point = |s: &Speed| {
         let same_line = speeds.iter().find(|o| {
             o.line == s.line
-                && o.baseline == "RW"
+                && o.baseline == Baseline::Rw
                 && o.block_bytes == s.block_bytes
                 && o.shift_bytes == Bytes(0)
         });
-        let aligned = same_line.map(|o| o.mb_per_s).or_else(|| steady(speeds, "RW", s.block_bytes))?;
+        let aligned =
+            same_line.map(|o| o.mb_per_s).or_else(|| steady(speeds, Baseline::Rw, s.block_bytes))?;
         Some(Misaligned {
             block_bytes: s.block_bytes,
             shift_bytes: s.shift_bytes,
@@ -265,21 +268,16 @@ fn misaligned(speeds: &[Speed]) -> Vec<Misaligned> {
     shifted.filter_map(point).collect()
 }
 
-fn recovery(
-    line: &uflip_measure::job::Line,
-    run: &JobRun,
-    windows: Vec<f64>,
-    all: &[Speed],
-) -> Option<Recovery> {
-    let window = line.window?;
+fn recovery(id: u32, run: &JobRun, windows: Vec<f64>, all: &[Speed]) -> Option<Recovery> {
+    let window = run.window?;
     let median_mb_per_s = median(&windows)?;
-    let steady_mb_per_s = steady(all, &run.baseline.to_string(), run.block);
+    let steady_mb_per_s = steady(all, run.baseline, run.block);
     Some(Recovery {
-        run: run.id,
-        line: line.name.clone(),
+        run: id,
+        line: run.line.clone(),
         block_bytes: run.block,
-        burst: run.burst.clone().unwrap_or_else(|| "nothing".to_string()),
-        burst_s: run.burst_time.map(Nanos::as_secs_f64),
+        burst: run.burst.map_or_else(|| "nothing".to_string(), |burst| burst.to_string()),
+        burst_s: run.burst.and_then(|burst| burst.time()).map(Nanos::as_secs_f64),
         window_s: window.as_secs_f64(),
         median_mb_per_s,
         steady_mb_per_s,
@@ -291,21 +289,19 @@ fn recovery(
 }
 
 /// Whole passes over the target, with those after a burst against the others.
-fn rewrites(job: &Job, rows: &[(&JobRun, &RunRow)]) -> Vec<Rewrite> {
+fn rewrites(rows: &[(&JobRun, &RunRow)]) -> Vec<Rewrite> {
     let whole = |run: &JobRun| {
-        run.role == Role::Measured
-            && run.baseline == uflip_measure::Baseline::Sw
-            && job.lines[run.line].bytes == Some(Amount::All)
+        run.role == Role::Measured && run.baseline == Baseline::Sw && run.extent == Extent::Whole
     };
     let complete = |row: &RunRow| row.outcome.end.ios >= row.spec.io_count;
     let mut all: Vec<Rewrite> = rows
         .iter()
         .filter(|(run, row)| whole(run) && complete(row))
         .map(|(run, row)| Rewrite {
-            run: run.id,
+            run: row.spec.id,
             block_bytes: run.block,
-            burst: run.burst.clone(),
-            burst_s: run.burst_time.map(Nanos::as_secs_f64),
+            burst: run.burst.map(|burst| burst.to_string()),
+            burst_s: run.burst.and_then(|burst| burst.time()).map(Nanos::as_secs_f64),
             repeat: run.repeat,
             minutes: row.outcome.end.elapsed.as_secs_f64() / 60.0,
             over_normal: None,
@@ -330,15 +326,17 @@ fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() >= 2 && sxx > 0.0).then(|| sxy / sxx)
 }
 
-fn drift(job: &Job, speeds: &[Speed]) -> Vec<Drift> {
-    let passes = job.lines.iter().find_map(|l| l.endurance.as_ref()).map_or(0, |e| e.passes);
+fn drift(rows: &[(&JobRun, &RunRow)], speeds: &[Speed]) -> Vec<Drift> {
     let aged: Vec<&Speed> = speeds.iter().filter(|s| s.round.is_some()).collect();
-    let key = |s: &Speed| (s.line.clone(), s.baseline.clone(), s.block_bytes, s.shift_bytes);
+    let key = |s: &Speed| (s.line.clone(), s.baseline, s.block_bytes, s.shift_bytes);
     let mut keys: Vec<_> = aged.iter().map(|s| key(s)).collect();
     keys.sort_unstable();
     keys.dedup();
-    let one = |of: (String, String, Bytes, Bytes)| {
-        let age = |s: &Speed| u64::from(s.round.unwrap_or(0)).saturating_add(1).saturating_mul(passes);
+    let one = |of: (String, Baseline, Bytes, Bytes)| {
+        let age = |s: &Speed| {
+            let its = |(run, _): &&(&JobRun, &RunRow)| run.line == s.line && run.round == s.round;
+            rows.iter().find(its).and_then(|(run, _)| run.passes).unwrap_or(0)
+        };
         let points: Vec<(f64, f64)> =
             aged.iter().filter(|s| key(s) == of).map(|s| (age(s) as f64, s.mb_per_s)).collect();
         let (first, last) = (points.first()?, points.last()?);
@@ -357,21 +355,19 @@ fn drift(job: &Job, speeds: &[Speed]) -> Vec<Drift> {
     keys.into_iter().filter_map(one).collect()
 }
 
-/// What the runs in a store came to; `planned` is the plan that its job gives.
+/// What the runs in a store came to; `planned` says what they stand for.
 ///
 /// # Errors
 /// [`StoreError`] where records cannot be read.
-pub fn report(contents: &StoreContents, job: &Job, planned: &JobPlan) -> Result<JobReport, StoreError> {
-    let mut rows: Vec<(&JobRun, &RunRow)> = contents
-        .runs
-        .iter()
-        .filter_map(|row| planned.runs.get(row.spec.id as usize).map(|run| (run, row)))
-        .collect();
-    rows.sort_by_key(|(run, _)| run.id);
-    let speeds = speeds(job, &rows);
+pub fn report(contents: &StoreContents, planned: &JobPlan) -> Result<JobReport, StoreError> {
+    let runs: HashMap<u32, &JobRun> = planned.runs().collect();
+    let mut rows: Vec<(&JobRun, &RunRow)> =
+        contents.runs.iter().filter_map(|row| Some((*runs.get(&row.spec.id)?, row))).collect();
+    rows.sort_by_key(|(_, row)| row.spec.id);
+    let speeds = speeds(&rows);
     let fresh: Vec<Speed> = speeds.iter().filter(|s| s.round.is_none()).cloned().collect();
     let cell = |place: usize| {
-        let (baseline, block) = (["SR", "RR", "SW", "RW"][place % 4], [512, 2 << 20][place / 4]);
+        let (baseline, block) = (Baseline::ALL[place % 4], [512, 2 << 20][place / 4]);
         steady(&fresh, baseline, Bytes(block))
     };
     let mut out = JobReport {
@@ -379,29 +375,29 @@ pub fn report(contents: &StoreContents, job: &Job, planned: &JobPlan) -> Result<
         derived_from: contents.derivation(),
         table31_mb_per_s: std::array::from_fn(cell),
         misaligned: misaligned(&fresh),
-        drift: drift(job, &speeds),
-        rewrite: rewrites(job, &rows),
+        drift: drift(&rows, &speeds),
+        rewrite: rewrites(&rows),
         ..JobReport::default()
     };
     for (run, row) in rows.iter().filter(|(run, _)| run.role == Role::Measured && run.sync.is_none()) {
-        let line = &job.lines[run.line];
-        let series = line.window.is_none() && line.count.is_some() && row.outcome.end.ios >= SPIKE_IOS as u64;
-        if line.window.is_none() && !(series && run.baseline.mode() == uflip_measure::Mode::Write) {
+        let counted = run.window.is_none() && run.extent == Extent::Count;
+        let series = counted && row.outcome.end.ios >= SPIKE_IOS as u64;
+        if run.window.is_none() && !(series && run.baseline.mode() == uflip_measure::Mode::Write) {
             continue;
         }
         let path = contents.dir.join(&row.records.file);
-        if let Some(window) = line.window {
+        if let Some(window) = run.window {
             let mut windows = Windows::new(window, row.outcome.end.elapsed);
             read_row_groups(&path, |_, records| {
                 windows.push(records);
                 Ok(())
             })?;
-            out.recovery.extend(recovery(line, run, windows.finish(), &fresh));
+            out.recovery.extend(recovery(row.spec.id, run, windows.finish(), &fresh));
         } else {
-            long_series(&mut out, &line.name, run, row.outcome.end.ios, &path)?;
+            long_series(&mut out, run, row, &path)?;
         }
     }
-    out.merge = merge_report(contents, job.logical_block)?;
+    out.merge = merge_report(contents, planned.runs().find_map(|(_, run)| run.logical_block))?;
     out.speeds = speeds;
     Ok(out)
 }
@@ -411,7 +407,7 @@ pub fn report(contents: &StoreContents, job: &Job, planned: &JobPlan) -> Result<
 /// # Errors
 /// As [`report`].
 pub fn of_store(contents: &StoreContents) -> Result<Option<JobReport>, StoreError> {
-    job_of(contents).map(|(job, planned)| report(contents, &job, &planned)).transpose()
+    job_of(contents).map(|planned| report(contents, &planned)).transpose()
 }
 
 /// Writes `job.json` into the store's folder.
@@ -425,11 +421,11 @@ pub fn write(dir: &std::path::Path, report: &JobReport) -> Result<(), StoreError
 /// Adds a long series of writes and what spikes it has.
 fn long_series(
     out: &mut JobReport,
-    line: &str,
     run: &JobRun,
-    ios: u64,
+    row: &RunRow,
     path: &std::path::Path,
 ) -> Result<(), StoreError> {
+    let (id, ios) = (row.spec.id, row.outcome.end.ios);
     let (batch_ios, batch_s, found) = if ios <= EXACT_IOS as u64 {
         let ns: Vec<u64> = read_records(path)?.iter().map(|r| r.response().0).collect();
         let (batch_ios, batch_s) = batches(&ns);
@@ -437,9 +433,9 @@ fn long_series(
     } else {
         long::series(ios, &|take| read_row_groups(path, |_, records| take(records)))?
     };
-    let (block_bytes, line) = (run.block, line.to_string());
-    out.spikes.extend(found.map(|spikes| SeriesSpikes { run: run.id, line: line.clone(), spikes }));
-    out.series.push(Series { run: run.id, line, block_bytes, batch_ios, batch_s });
+    let (block_bytes, line) = (run.block, run.line.clone());
+    out.spikes.extend(found.map(|spikes| SeriesSpikes { run: id, line: line.clone(), spikes }));
+    out.series.push(Series { run: id, line, block_bytes, batch_ios, batch_s });
     Ok(())
 }
 

@@ -15,7 +15,6 @@ pub mod job_report;
 pub mod model;
 pub mod profile;
 mod spectrum;
-pub mod titles;
 pub mod trace;
 
 pub use profile::Profile;

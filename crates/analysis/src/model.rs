@@ -29,7 +29,6 @@ use crate::trace::{TraceIo, each_sync, touched};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_device::{Bytes, Mode};
-use uflip_measure::run::Purpose;
 use uflip_measure::{Pattern, Timing};
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::error::StoreError;
@@ -125,9 +124,9 @@ pub fn curves(rows: &[RunRow]) -> Curves {
     let mut sums: BTreeMap<(&str, u64), (f64, f64)> = BTreeMap::new();
     let mut runs = Vec::new();
     for row in rows {
-        let Pattern::Basic(basic) = &row.spec.pattern else { continue };
+        let Some(Pattern::Basic(basic)) = row.spec.pattern() else { continue };
         // Fills, bursts and whole passes are there for the device's state.
-        let measured = row.spec.purpose != Purpose::Calibration;
+        let measured = !row.spec.belongs.prepares();
         let plain = measured && basic.timing == Timing::Consecutive && basic.io_shift == Bytes(0);
         if let Some(mean) = row.stats.running.mean_ns.filter(|_| plain) {
             let sum = sums.entry((basic.name(), basic.io_size.0)).or_default();

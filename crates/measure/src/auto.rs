@@ -28,7 +28,7 @@ use crate::micro::Skipped;
 use crate::pattern::{Baseline, Pattern, PatternError};
 use crate::plan::spaces::Spaces;
 use crate::plan::{BaselineMeans, DROPPED, Method, Plan, PlanError, PlanOptions, Step, empty_plan};
-use crate::run::{Point, Purpose, RunSpec};
+use crate::run::{Belongs, CalibrationStep, RunSpec, Work};
 use crate::state::State;
 use findings::{BaselineFound, Calibration, PlanFound, StateFound};
 use limits::Limits;
@@ -37,13 +37,9 @@ use std::collections::BTreeMap;
 use uflip_device::rng::derive_seed;
 use uflip_device::{Geometry, IoRecord, Nanos};
 
-/// The name in [`Point::micro_benchmark`] of calibration runs; their
-/// `parameter` is one of [`Role`]'s names, their value a number from 0.
-pub const CALIBRATION: &str = "calibration";
-
 /// What a calibration run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum CalibrationRole {
     /// A round of the state probe before the plan.
     StateBefore,
     /// A round of the state probe after it.
@@ -54,14 +50,22 @@ pub enum Role {
     PauseTest,
 }
 
-impl Role {
+impl CalibrationRole {
+    /// All of them.
+    pub const ALL: [CalibrationRole; 4] = [
+        CalibrationRole::StateBefore,
+        CalibrationRole::StateAfter,
+        CalibrationRole::LongBaseline,
+        CalibrationRole::PauseTest,
+    ];
+
     /// Its name in files.
     pub const fn name(self) -> &'static str {
         match self {
-            Role::StateBefore => "state_before",
-            Role::StateAfter => "state_after",
-            Role::LongBaseline => "long_baseline",
-            Role::PauseTest => "pause_test",
+            CalibrationRole::StateBefore => "state_before",
+            CalibrationRole::StateAfter => "state_after",
+            CalibrationRole::LongBaseline => "long_baseline",
+            CalibrationRole::PauseTest => "pause_test",
         }
     }
 }
@@ -249,9 +253,8 @@ impl Script<'_> {
     /// target space of its own.
     fn run(
         &mut self,
-        role: Role,
+        role: CalibrationRole,
         number: usize,
-        label: &str,
         pattern: Pattern,
         count: u64,
     ) -> Result<RunSpec, AutoError> {
@@ -265,16 +268,8 @@ impl Script<'_> {
         });
         Ok(RunSpec {
             id,
-            purpose: Purpose::Calibration,
-            baseline: label.to_string(),
-            point: Some(Point {
-                micro_benchmark: CALIBRATION.to_string(),
-                parameter: role.name().to_string(),
-                value: number as i64,
-                label: format!("{number}"),
-            }),
-            repeat: 0,
-            pattern: placed.unwrap_or(pattern).resolve(self.options.geometry)?,
+            belongs: Belongs::Calibration(CalibrationStep { role, number: number as u32 }),
+            work: Work::Pattern(placed.unwrap_or(pattern).resolve(self.options.geometry)?),
             io_count: count,
             io_ignore: 0,
             seed: derive_seed(self.options.plan.seed, u64::from(id)),
@@ -309,7 +304,7 @@ impl Script<'_> {
         let mut steps = vec![rest];
         let settled = loop {
             let pattern = self.basic(baseline);
-            let spec = self.run(Role::LongBaseline, runs.len(), baseline.name(), pattern, count)?;
+            let spec = self.run(CalibrationRole::LongBaseline, runs.len(), pattern, count)?;
             let id = spec.id;
             steps.push(Step::Run(spec));
             self.perform(std::mem::take(&mut steps))?;
@@ -346,14 +341,14 @@ impl Script<'_> {
                 found.ios
             ));
         }
-        self.found.baselines.insert(baseline.name().to_string(), found);
+        self.found.baselines.insert(baseline, found);
         self.bench.found(&self.found, &news)
     }
 
     /// Mean response times in ms; baselines that were not measured count as the
     /// dearest one that was.
     fn means(&self) -> Option<BaselineMeans> {
-        let of = |b: Baseline| Some(self.found.baselines.get(b.name())?.interval?.mean_ns / 1e6);
+        let of = |b: Baseline| Some(self.found.baselines.get(&b)?.interval?.mean_ns / 1e6);
         let dearest = Baseline::ALL.into_iter().filter_map(of).reduce(f64::max)?;
         let mean = |b| of(b).unwrap_or(dearest);
         Some(BaselineMeans {
@@ -386,7 +381,8 @@ impl Script<'_> {
 
     /// The main part of the stored plan, where it has one: up to the probe.
     fn stored_plan(&self) -> Option<(Vec<Step>, Vec<Skipped>, Vec<String>)> {
-        let is_probe = |step: &Step| matches!(step, Step::Run(run) if run.purpose == Purpose::Calibration);
+        let is_probe =
+            |step: &Step| matches!(step, Step::Run(run) if matches!(run.belongs, Belongs::Calibration(_)));
         let stored = self.bench.stored();
         let end = stored.steps.iter().position(is_probe).unwrap_or(stored.steps.len());
         let runs = |steps: &[Step]| steps.iter().rposition(|step| matches!(step, Step::Run(_)));
@@ -434,7 +430,7 @@ impl Script<'_> {
         options.method = Method::Auto;
         options.baseline_io_count = self.limits.baseline_ios;
         for baseline in Baseline::ALL {
-            if let Some(found) = self.found.baselines.get(baseline.name()) {
+            if let Some(found) = self.found.baselines.get(&baseline) {
                 let counts = options.io_counts.of_mut(baseline);
                 (counts.count, counts.ignore) = (found.io_count, found.io_ignore);
             }
@@ -468,7 +464,7 @@ impl Script<'_> {
             reset_bytes: sum.reset_bytes,
             estimate: self.means().map(|means| fit::estimate(plan, &means)),
             budget: self.options.budget,
-            repeats: plan.runs().map(|run| run.repeat + 1).max().unwrap_or(0),
+            repeats: plan.runs().map(|run| run.belongs.repeat() + 1).max().unwrap_or(0),
             dropped: plan.skipped.iter().filter(|s| s.reason == DROPPED).cloned().collect(),
         });
     }

@@ -272,10 +272,7 @@ pub fn replay_steps(
                 if pause > Nanos::ZERO {
                     device.idle(std::mem::take(&mut pause), stop);
                 }
-                let streams = spec
-                    .pattern
-                    .streams(spec.io_count, spec.seed)
-                    .map_err(|source| ExecuteError::Pattern { run, source })?;
+                let streams = spec.streams().map_err(|source| ExecuteError::Pattern { run, source })?;
                 let limits = RunLimits { time: spec.time_limit, stop };
                 device
                     .run(streams, &crate::state::Forget, limits)
@@ -370,10 +367,7 @@ impl Walk<'_> {
         attempt: u32,
     ) -> Result<Option<Incidents>, ExecuteError> {
         let run = spec.id;
-        let streams = spec
-            .pattern
-            .streams(spec.io_count, spec.seed)
-            .map_err(|source| ExecuteError::Pattern { run, source })?;
+        let streams = spec.streams().map_err(|source| ExecuteError::Pattern { run, source })?;
         (self.progress)(&Progress::RunStarted { spec, index, of: self.of });
         self.sink.begin(spec).map_err(|source| ExecuteError::Sink { run, source })?;
         let started = self.device.now();

@@ -20,16 +20,19 @@ pub mod check;
 pub mod drive;
 pub mod expand;
 pub mod fio;
+pub mod meaning;
 pub mod parse;
 pub mod suite;
 
 use crate::pattern::Baseline;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use uflip_device::{Buffering, Bytes, Data, Nanos};
 
 pub use check::{Assumed, LineCost, costs};
 pub use drive::{DriveError, Kept, drive};
-pub use expand::{ExpandError, JobPlan, JobRun, Role, expand};
+pub use expand::{ExpandError, JobPlan, expand};
+pub use meaning::{Burst, Extent, JobRun, Role};
 pub use parse::parse;
 
 /// What a job file says.
@@ -126,11 +129,13 @@ pub enum Amount {
 }
 
 /// The length of a burst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Length {
     /// So much time.
+    #[serde(rename = "time_ns")]
     Time(Nanos),
     /// So many accesses.
+    #[serde(rename = "count")]
     Count(u64),
 }
 

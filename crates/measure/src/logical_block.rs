@@ -18,7 +18,7 @@
 //! passes of the same kind differ by more than 1 MB/s; "1 GB" is called "rather ad
 //! hoc" there, so several amounts can be compared.
 
-use crate::job::{Amount, Job, JobPlan, Role, expand, parse};
+use crate::job::{Job, JobPlan, JobRun, Role, expand, parse};
 use crate::run::RtStats;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -171,22 +171,28 @@ pub fn plan(job: &Job, target: &str, geometry: Geometry, seed: u64) -> Result<Jo
     expand(job, target, geometry, seed).map_err(|e| e.to_string())
 }
 
-/// What the finished runs say of line number `line` of the job.
-pub fn evaluate(job: &Job, planned: &JobPlan, means: &BTreeMap<u32, Mean>, line: usize) -> Found {
+/// What the finished runs say of the job's line with this number.
+pub fn evaluate(planned: &JobPlan, means: &BTreeMap<u32, Mean>, line_number: usize) -> Found {
+    let passes = || {
+        let of_line = |run: &JobRun| run.line_number == line_number && run.role == Role::Measured;
+        planned.plan.runs().filter_map(|spec| Some((spec, spec.job()?))).filter(move |(_, run)| of_line(run))
+    };
     let of = |block: Bytes, random: bool| {
-        let mut runs = planned.runs.iter().filter(|run| {
-            let same = run.line == line && run.block == block && run.role == Role::Measured;
-            same && run.baseline.is_random() == random
-        });
-        runs.find_map(|run| means.get(&run.id).copied())
+        let mut runs = passes().filter(|(_, run)| run.block == block && run.baseline.is_random() == random);
+        runs.find_map(|(spec, _)| means.get(&spec.id).copied())
     };
-    let sizes = job.lines.get(line).map_or(&[][..], |line| &line.block_sizes);
-    let both = |block: &Bytes| Some(compare(*block, of(*block, false)?, of(*block, true)?));
-    let amount = match job.lines.get(line).and_then(|line| line.bytes) {
-        Some(Amount::Bytes(bytes)) => bytes,
-        _ => Bytes(0),
-    };
-    judge(amount, sizes.iter().filter_map(both).collect())
+    let both = |block: Bytes| Some(compare(block, of(block, false)?, of(block, true)?));
+    let mut sizes: Vec<Bytes> = passes().map(|(_, run)| run.block).collect();
+    sizes.dedup();
+    let amount = passes().next().map(|(spec, run)| Bytes(spec.io_count.saturating_mul(run.block.0)));
+    judge(amount.unwrap_or_default(), sizes.into_iter().filter_map(both).collect())
+}
+
+/// The numbers of a job's lines, in order.
+pub fn lines(planned: &JobPlan) -> Vec<usize> {
+    let mut numbers: Vec<usize> = planned.runs().map(|(_, run)| run.line_number).collect();
+    numbers.dedup();
+    numbers
 }
 
 #[cfg(test)]

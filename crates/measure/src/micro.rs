@@ -76,6 +76,8 @@ pub enum Curve {
 pub struct Row {
     /// Its name here: `granularity`, …
     pub name: &'static str,
+    /// Its name and what it varies, for a heading.
+    pub title: &'static str,
     /// The varying parameter as the papers call it.
     pub parameter: &'static str,
     /// The baselines it departs from.
@@ -201,6 +203,11 @@ impl Curve {
             Curve::One(one) => vec![one],
             Curve::Pair(first, second) => vec![first, second],
         }
+    }
+
+    /// The baseline, where it is a single one.
+    pub const fn one(self) -> Option<Baseline> {
+        if let Curve::One(baseline) = self { Some(baseline) } else { None }
     }
 
     /// Its baseline pattern, where it is a single one.

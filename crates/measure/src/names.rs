@@ -1,5 +1,8 @@
 //! Names of patterns, micro-benchmarks, presets and states as a person types them.
 
+/// Characters of a wrong word that are said again.
+const MOST_SHOWN: usize = 60;
+
 /// A word that is none of those possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a {what}; type {instead}")]
@@ -12,6 +15,8 @@ pub struct NameError {
 impl NameError {
     /// `text` is not a `what`; type `instead`.
     pub(crate) fn new(text: &str, what: &'static str, instead: &'static str) -> NameError {
-        NameError { text: text.to_string(), what, instead }
+        let shown: String = text.chars().take(MOST_SHOWN).collect();
+        let more = if shown.len() < text.len() { "…" } else { "" };
+        NameError { text: shown + more, what, instead }
     }
 }

@@ -391,6 +391,9 @@ pub enum PatternError {
     /// TargetSize is not known yet.
     #[error("the pattern's target_size is open; type one, such as target_size=1G, or resolve it on a target")]
     Unresolved,
+    /// There is no pattern: a program or a trace makes its own IOs.
+    #[error("it runs no pattern, and a plan executes patterns only; use the command that made it")]
+    None,
     /// A mix in which both patterns have several IOs.
     #[error("a mix of {first} to {second}; type 1 for one of both, such as 2 SR / 1 RW or 1 SR / 4 RW")]
     Ratio {

@@ -18,7 +18,7 @@ pub mod summary;
 
 use crate::micro::{Curve, MicroBenchmark, Overrides, Skipped};
 use crate::pattern::{Baseline, DEFAULT_IO_SIZE, Location, Mode, Pattern, PatternError};
-use crate::run::{Point, Purpose, RunSpec};
+use crate::run::{Belongs, Point, RunSpec, Work};
 use crate::state::State;
 use serde::{Deserialize, Serialize};
 use spaces::Spaces;
@@ -29,8 +29,11 @@ pub use crate::micro::Preset;
 pub use length::{Counts, IoCounts};
 pub use summary::{BaselineMeans, Summary};
 
-/// The version of the plan's format.
-pub const FORMAT: u32 = 1;
+/// The version of the plan's format that is written. Plans of format 1, in which
+/// a job's runs have names only, are read as well.
+pub const FORMAT: u32 = 2;
+/// The oldest format that is read.
+pub const OLDEST_FORMAT: u32 = 1;
 
 /// A benchmark plan, stored before anything is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -194,10 +197,7 @@ pub const DROPPED: &str = "left out to stay within the time budget";
 /// `rank`, else as drafted.
 struct Draft {
     rank: u8,
-    purpose: Purpose,
-    curve: Curve,
-    point: Option<Point>,
-    repeat: u32,
+    belongs: Belongs,
     pattern: Pattern,
     counts: Counts,
 }
@@ -251,7 +251,7 @@ pub(crate) fn extend(
         }
     }
     let wanted = |b: &Baseline| options.baselines.is_empty() || options.baselines.contains(b);
-    drafts.retain(|draft| draft.curve.baselines().iter().all(wanted));
+    drafts.retain(|draft| draft.belongs.curve().is_none_or(|curve| curve.baselines().iter().all(wanted)));
     drafts.sort_by_key(|draft| draft.rank);
     lay_out(drafts, options, plan, spaces, first_id)
 }
@@ -294,10 +294,7 @@ fn runs_at_most(options: &PlanOptions) -> u64 {
 fn draft_baselines(options: &PlanOptions) -> Vec<Draft> {
     let one = |repeat, baseline: Baseline| Draft {
         rank: 0,
-        purpose: Purpose::Baseline,
-        curve: Curve::One(baseline),
-        point: None,
-        repeat,
+        belongs: Belongs::Baseline { baseline, repeat },
         pattern: Pattern::Basic(baseline.basic(options.io_size)),
         counts: Counts {
             count: options.baseline_io_count.max(options.io_counts.of(baseline).count),
@@ -327,34 +324,25 @@ fn draft_micro_benchmark(
         let kept = if changes.values.is_some() { ALL_VALUES } else { options.values_of_16 };
         let kept = length::evenly(values.len(), kept);
         for (place, value) in values.into_iter().enumerate() {
-            let point = Point {
-                micro_benchmark: row.name.to_string(),
-                parameter: row.parameter.to_string(),
-                value,
-                label: (row.label)(value),
-            };
             let fitting = if kept.contains(&place) {
                 fitting(micro, curve, value, io_size, geometry)
             } else {
                 Err(DROPPED.to_string())
             };
             match fitting {
-                Ok(pattern) => points.push((point, pattern)),
+                Ok(pattern) => points.push((value, pattern)),
                 Err(reason) => skipped.push(Skipped {
-                    micro_benchmark: point.micro_benchmark,
+                    micro_benchmark: row.name.to_string(),
                     baseline: curve.to_string(),
-                    label: point.label,
+                    label: (row.label)(value),
                     reason,
                 }),
             }
         }
         for repeat in 0..options.repeats {
-            drafts.extend(points.iter().map(|(point, pattern)| Draft {
+            drafts.extend(points.iter().map(|(value, pattern)| Draft {
                 rank: rank(micro, pattern),
-                purpose: Purpose::MicroBenchmark,
-                curve,
-                point: Some(point.clone()),
-                repeat,
+                belongs: Belongs::Point(Point { micro, curve, value: *value, repeat }),
                 pattern: pattern.clone(),
                 counts: length::counts(pattern, options),
             }));
@@ -437,11 +425,8 @@ fn lay_out(
         }
         plan.steps.push(Step::Run(RunSpec {
             id,
-            purpose: draft.purpose,
-            baseline: draft.curve.to_string(),
-            point: draft.point,
-            repeat: draft.repeat,
-            pattern: pattern.resolve(plan.geometry).map_err(PlanError::Baseline)?,
+            belongs: draft.belongs,
+            work: Work::Pattern(pattern.resolve(plan.geometry).map_err(PlanError::Baseline)?),
             io_count: count,
             io_ignore: draft.counts.ignore,
             seed: derive_seed(options.seed, u64::from(id)),

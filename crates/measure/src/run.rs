@@ -5,56 +5,31 @@
 //! reference pattern against a device is a run; every response time is kept
 //! and min, max, mean and standard deviation summarise it.
 
+mod belongs;
+mod wire;
+mod work;
+
 use crate::auto::interference::Disturbed;
-use crate::pattern::Pattern;
+use crate::job::JobRun;
+use crate::pattern::{Baseline, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
-use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd};
+use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd, Stream};
 
-/// What a run is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// A point of a micro-benchmark's curve.
-    MicroBenchmark,
-    /// One of the four baselines, long enough to find start-up and period.
-    Baseline,
-    /// A single pattern asked for by the user.
-    Single,
-    /// Something the method needed to know (pause test, state probe).
-    Calibration,
-}
-
-/// The place of a run in its experiment: one value of one varying parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    /// The micro-benchmark's name: `granularity`, `alignment`, …
-    pub micro_benchmark: String,
-    /// The varying parameter as Table 1 names it: `IOSize`, `IOShift`, …
-    pub parameter: String,
-    /// Its value: bytes, a count, an increment or nanoseconds. For the mix, a
-    /// positive ratio n is n IOs of pattern 1 for one of pattern 2, a negative
-    /// one is -n IOs of pattern 2 for one of pattern 1.
-    pub value: i64,
-    /// `value` as a person reads it: `32K`, `1.6 ms`, `4 : 1`.
-    pub label: String,
-}
+pub use belongs::{Belongs, CalibrationStep, Named, Point, ProgramStep, Section};
+pub use work::{Program, ReplayedTrace, Work};
 
 /// One run, wholly determined: the same spec gives the same IOs everywhere.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// As JSON: `run/wire.rs`.
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunSpec {
     /// Its number in the plan, from 0; names its record file.
     pub id: u32,
-    /// What it is for.
-    pub purpose: Purpose,
-    /// The curve it belongs to: `SR`, `RR`, `SW`, `RW`, or a mix's `SR/RW`.
-    pub baseline: String,
-    /// Its point on the curve, for micro-benchmarks.
-    pub point: Option<Point>,
-    /// Which repetition of the experiment, from 0.
-    pub repeat: u32,
-    /// What is run, in the pattern's text form.
-    pub pattern: Pattern,
-    /// IOs of each stream, start-up included.
+    /// Where it belongs.
+    pub belongs: Belongs,
+    /// What is done.
+    pub work: Work,
+    /// IOs of each stream, start-up included; of a program or trace as far as it
+    /// is known before.
     pub io_count: u64,
     /// The first IOs of each stream, left out of the running phase.
     pub io_ignore: u64,
@@ -62,6 +37,42 @@ pub struct RunSpec {
     pub seed: u64,
     /// End early after this much time; `None` for no limit.
     pub time_limit: Option<Nanos>,
+}
+
+impl RunSpec {
+    /// The pattern, where it is one.
+    pub const fn pattern(&self) -> Option<&Pattern> {
+        self.work.pattern()
+    }
+
+    /// Its streams of IOs.
+    ///
+    /// # Errors
+    /// As [`Work::streams`].
+    pub fn streams(&self) -> Result<Vec<Stream>, PatternError> {
+        self.work.streams(self.io_count, self.seed)
+    }
+
+    /// Its point on a micro-benchmark's curve.
+    pub const fn point(&self) -> Option<&Point> {
+        if let Belongs::Point(point) = &self.belongs { Some(point) } else { None }
+    }
+
+    /// What it stands for in a job.
+    pub const fn job(&self) -> Option<&JobRun> {
+        if let Belongs::Job(run) = &self.belongs { Some(run) } else { None }
+    }
+
+    /// The baseline, where it is one of the four long runs.
+    pub const fn baseline(&self) -> Option<Baseline> {
+        if let Belongs::Baseline { baseline, .. } = &self.belongs { Some(*baseline) } else { None }
+    }
+
+    /// `SR`, `RR`, `SW`, `RW`, a mix's `SR/RW`, as people and files know it; for
+    /// programs and traces what is done.
+    pub fn curve_name(&self) -> String {
+        wire::curve_name(self).unwrap_or_else(|| self.work.to_string())
+    }
 }
 
 /// How a run went.

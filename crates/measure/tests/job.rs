@@ -138,7 +138,7 @@ impl Sink for Memory {
             p9999_ns: None,
         };
         self.means.extend(Mean::of(&stats).map(|mean| (run.id, mean)));
-        self.done.push((run.id, run.pattern.to_string(), outcome.end.ios));
+        self.done.push((run.id, run.work.to_string(), outcome.end.ios));
         self.kept.insert(run.id);
         Ok(RunStats {
             running: stats.clone(),
@@ -157,7 +157,7 @@ fn drive(text: &str, device: &mut OneLogBlock, sink: &mut Memory) -> (job::JobPl
     let stop = Stop::new();
     let control = Control { stop: &stop, budget: None, unix_now: || 0 };
     let mut kept = Kept::new();
-    job::drive(&job, &planned, device, sink, &mut kept, control, &mut |_| {}).unwrap();
+    job::drive(&planned, device, sink, &mut kept, control, &mut |_| {}).unwrap();
     (planned, kept)
 }
 
@@ -171,9 +171,9 @@ fn the_logical_block_is_found() {
         let planned = logical_block::plan(&job, "fake", device.geometry(), 5).unwrap();
         let (stop, mut sink, mut kept) = (Stop::new(), Memory::default(), Kept::new());
         let control = Control { stop: &stop, budget: None, unix_now: || 0 };
-        job::drive(&job, &planned, &mut device, &mut sink, &mut kept, control, &mut |_| {}).unwrap();
-        for (line, amount) in amounts.iter().enumerate() {
-            let found = logical_block::evaluate(&job, &planned, &sink.means, line);
+        job::drive(&planned, &mut device, &mut sink, &mut kept, control, &mut |_| {}).unwrap();
+        for (line, amount) in logical_block::lines(&planned).into_iter().zip(&amounts) {
+            let found = logical_block::evaluate(&planned, &sink.means, line);
             assert_eq!(found.by_statistics, Some(Bytes(block)), "{found:#?}");
             assert_eq!(found.logical_block_bytes, Some(Bytes(block)));
             assert_eq!(found.bytes_per_pass, *amount);
@@ -192,8 +192,8 @@ fn no_logical_block_is_no_answer() {
     let planned = logical_block::plan(&job, "fake", device.geometry(), 5).unwrap();
     let (stop, mut sink, mut kept) = (Stop::new(), Memory::default(), Kept::new());
     let control = Control { stop: &stop, budget: None, unix_now: || 0 };
-    job::drive(&job, &planned, &mut device, &mut sink, &mut kept, control, &mut |_| {}).unwrap();
-    let found = logical_block::evaluate(&job, &planned, &sink.means, 0);
+    job::drive(&planned, &mut device, &mut sink, &mut kept, control, &mut |_| {}).unwrap();
+    let found = logical_block::evaluate(&planned, &sink.means, logical_block::lines(&planned)[0]);
     assert_eq!(found.logical_block_bytes, Some(Bytes(4096)));
 }
 
@@ -206,7 +206,7 @@ fn self_scaling_stops_where_throughput_does() {
     let last = |percent: &str, device: &mut OneLogBlock| {
         let text = format!("a sr bs=256K..1M count=8 until={percent}");
         let (planned, kept) = drive(&text, device, &mut Memory::default());
-        kept.keys().map(|id| planned.runs[*id as usize].block).max()
+        kept.keys().map(|id| planned.runs().find(|(run, _)| run == id).unwrap().1.block).max()
     };
     assert_eq!(last("2.5%", &mut device), Some(Bytes(64 << 20)));
     assert_eq!(last("10%", &mut device), Some(Bytes(16 << 20)));

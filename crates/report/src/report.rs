@@ -112,7 +112,7 @@ pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) ->
     let others = others::read(contents)?;
     let found = profile.as_ref().map_or_else(Vec::new, |p| nearest(p, known));
     let profile = profile.map(others::lighter);
-    let patterns: Vec<String> = contents.runs.iter().map(|row| row.spec.pattern.to_string()).collect();
+    let patterns: Vec<String> = contents.runs.iter().map(|row| row.spec.work.to_string()).collect();
     let facts = |embedded: &[embed::Embedded], detail, most| {
         page::inert(&Facts {
             format: 2,

@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::Read;
 use uflip_analysis::profile::{self, Finding, Profile, beside};
-use uflip_analysis::titles::{BASELINES, MICRO_BENCHMARKS};
 use uflip_device::identity::word;
+use uflip_measure::MicroBenchmark;
 use uflip_measure::pattern::Baseline;
-use uflip_measure::run::{Point, Purpose, RtStats};
+use uflip_measure::run::{Belongs, RtStats, Section as Whole};
 use uflip_store::contents::{RunRow, StoreContents, one_line};
 use uflip_store::files::open_regular;
 
@@ -121,6 +121,13 @@ pub struct Section {
     pub skipped: Vec<String>,
 }
 
+impl Section {
+    /// Which micro-benchmark; `None` where it is a line of a job or another's.
+    pub fn micro(&self) -> Option<MicroBenchmark> {
+        self.micro_benchmark.parse().ok()
+    }
+}
+
 /// One curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
@@ -198,7 +205,7 @@ fn old_report(contents: &StoreContents) -> Option<String> {
 pub fn build_with(contents: &StoreContents, profile: Option<&Profile>) -> View {
     let manifest = &contents.manifest;
     let baselines =
-        contents.runs.iter().filter(|r| matches!(r.spec.purpose, Purpose::Baseline | Purpose::Single));
+        contents.runs.iter().filter(|r| matches!(r.spec.belongs, Belongs::Baseline { .. } | Belongs::Single));
     let mut baselines: Vec<_> = baselines.map(baseline_row).collect();
     baselines.sort_by_key(|row| (rank(&row.baseline), row.repeat, row.run));
     let dir = contents.dir.display();
@@ -238,10 +245,11 @@ fn baseline_levels(profile: &Profile) -> Vec<BaselineLevel> {
 
 /// Place of a baseline in the papers' order; mixes after, by their halves.
 fn rank(baseline: &str) -> (usize, usize) {
-    let place = |name: &str| BASELINES.iter().position(|b| *b == name).unwrap_or(BASELINES.len());
+    let place =
+        |name: &str| Baseline::ALL.iter().position(|b| b.name() == name).unwrap_or(Baseline::ALL.len());
     match baseline.split_once('/') {
         None => (place(baseline), 0),
-        Some((first, second)) => (BASELINES.len() + 1 + place(first), place(second)),
+        Some((first, second)) => (Baseline::ALL.len() + 1 + place(first), place(second)),
     }
 }
 
@@ -249,10 +257,10 @@ fn baseline_row(row: &RunRow) -> BaselineRow {
     let (write_amplification, energy_uj_per_io) = beside::of_run(row);
     let beside = row.outcome.probes.interference.as_ref();
     BaselineRow {
-        baseline: row.spec.baseline.clone(),
-        repeat: row.spec.repeat,
+        baseline: row.spec.curve_name(),
+        repeat: row.spec.belongs.repeat(),
         run: row.spec.id,
-        pattern: row.spec.pattern.to_string(),
+        pattern: row.spec.work.to_string(),
         stats: row.stats.running.clone(),
         write_amplification,
         energy_uj_per_io,
@@ -261,15 +269,15 @@ fn baseline_row(row: &RunRow) -> BaselineRow {
 }
 
 fn sections(contents: &StoreContents, profile: Option<&Profile>) -> Vec<Section> {
-    let mut names: Vec<&str> = MICRO_BENCHMARKS.iter().map(|(name, _)| *name).collect();
-    for row in contents.runs.iter().filter(|row| row.spec.purpose != Purpose::Calibration) {
-        if let Some(point) = &row.spec.point
-            && !names.contains(&point.micro_benchmark.as_str())
+    let mut wholes: Vec<Whole> = MicroBenchmark::all().into_iter().map(Whole::Micro).collect();
+    for belongs in contents.runs.iter().map(|row| &row.spec.belongs).filter(|b| !b.prepares()) {
+        if let Some(whole) = belongs.section()
+            && !wholes.contains(&whole)
         {
-            names.push(&point.micro_benchmark);
+            wholes.push(whole);
         }
     }
-    let mut all: Vec<Section> = names.into_iter().filter_map(|name| section(contents, name)).collect();
+    let mut all: Vec<Section> = wholes.iter().filter_map(|whole| section(contents, whole)).collect();
     for section in &mut all {
         if let Some(profile) = profile {
             levels(section, profile);
@@ -297,32 +305,35 @@ fn levels(section: &mut Section, profile: &Profile) {
     }
 }
 
-fn section(contents: &StoreContents, name: &str) -> Option<Section> {
-    let here = |point: &&Point| point.micro_benchmark == name;
-    let points: Vec<(&RunRow, &Point)> = contents
+fn section(contents: &StoreContents, whole: &Whole) -> Option<Section> {
+    let name = &whole.to_string();
+    let here = |row: &&RunRow| row.spec.belongs.section().as_ref() == Some(whole);
+    let points: Vec<(&RunRow, (String, i64, String))> = contents
         .runs
         .iter()
-        .filter_map(|row| row.spec.point.as_ref().filter(here).map(|point| (row, point)))
+        .filter(here)
+        .filter_map(|row| Some((row, row.spec.belongs.varying()?)))
         .collect();
     let skipped = skipped(&contents.plan, name);
     if points.is_empty() && skipped.is_empty() {
         return None;
     }
     let mut series: Vec<Series> = Vec::new();
-    for (row, point) in &points {
-        let at = series.iter().position(|s| s.baseline == row.spec.baseline).unwrap_or_else(|| {
-            series.push(Series { baseline: row.spec.baseline.clone(), points: Vec::new() });
+    for (row, (_, value, label)) in &points {
+        let baseline = row.spec.curve_name();
+        let at = series.iter().position(|s| s.baseline == baseline).unwrap_or_else(|| {
+            series.push(Series { baseline, points: Vec::new() });
             series.len() - 1
         });
-        add_run(&mut series[at].points, row, point);
+        add_run(&mut series[at].points, row, *value, label);
     }
     series.sort_by_key(|s| rank(&s.baseline));
     series.iter_mut().for_each(|s| s.points.sort_by_key(|p| p.value));
-    let title = MICRO_BENCHMARKS.iter().find(|(known, _)| *known == name).map_or(name, |(_, title)| title);
+    let micro = if let Whole::Micro(micro) = whole { Some(*micro) } else { None };
     Some(Section {
-        micro_benchmark: name.into(),
-        title: title.into(),
-        parameter: points.first().map(|(_, point)| point.parameter.clone()).unwrap_or_default(),
+        micro_benchmark: name.clone(),
+        title: micro.map_or_else(|| name.clone(), |micro| micro.row().title.into()),
+        parameter: points.first().map(|(_, (parameter, ..))| parameter.clone()).unwrap_or_default(),
         series,
         sentences: Vec::new(),
         marks: Vec::new(),
@@ -330,9 +341,9 @@ fn section(contents: &StoreContents, name: &str) -> Option<Section> {
     })
 }
 
-fn add_run(points: &mut Vec<CurvePoint>, row: &RunRow, point: &Point) {
-    let at = points.iter().position(|p| p.value == point.value).unwrap_or_else(|| {
-        let (value, label) = (point.value, point.label.clone());
+fn add_run(points: &mut Vec<CurvePoint>, row: &RunRow, value: i64, label: &str) {
+    let at = points.iter().position(|p| p.value == value).unwrap_or_else(|| {
+        let label = label.to_string();
         let (mean_ns, min_ns, max_ns, ci95_ns) = (None, None, None, None);
         let (write_amplification, energy_uj_per_io, runs) = (None, None, Vec::new());
         points.push(CurvePoint {

@@ -7,10 +7,11 @@ mod common;
 #[path = "common/made.rs"]
 mod made;
 
-use made::{HOSTILE, baseline, keep, noisy, point, store};
+use made::{HOSTILE, keep, noisy, point, store};
 use std::path::Path;
 use uflip_analysis::compare::rule::Rule;
 use uflip_analysis::compare::{Comparison, Subject, Verdict, compare};
+use uflip_measure::run::Belongs;
 use uflip_report::compare::{render_page, render_text};
 use uflip_report::terminal::Style;
 use uflip_report::{figures, view};
@@ -32,9 +33,9 @@ fn device(dir: &Path, writes: f64, seed: u64) -> StoreContents {
         for (name, cost) in [("SR", 1.0), ("RR", 1.5), ("SW", writes), ("RW", 20.0 * writes)] {
             run(
                 &|id| {
-                    let mut spec = baseline(id, name, 1500, 0);
-                    spec.repeat = repeat;
-                    spec
+                    let baseline = name.parse().expect("a baseline");
+                    let belongs = Belongs::Baseline { baseline, repeat };
+                    uflip_measure::run::RunSpec { belongs, ..made::baseline(id, name, 1500, 0) }
                 },
                 cost,
             );

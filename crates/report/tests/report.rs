@@ -8,6 +8,7 @@ mod made;
 
 use made::{HOSTILE, baseline, column, facts, keep, noisy, point, profiled, store};
 use serde_json::{Value, json};
+use uflip_measure::run::Belongs;
 use uflip_report::report::{self, Kind, SIZE_LIMIT};
 use uflip_report::{View, view};
 use uflip_store::Store;
@@ -191,9 +192,8 @@ fn thousands_of_runs_fit_and_all_are_there() {
         let mut row = some[id as usize % 40].clone();
         row.spec.id = id;
         row.spec.seed = u64::from(id) << 32;
-        let point = row.spec.point.as_mut().unwrap();
+        let Belongs::Point(point) = &mut row.spec.belongs else { panic!("a point") };
         point.value = i64::from(id % 600);
-        point.label = format!("{} us", id % 600);
         row.stats.running.mean_ns = row.stats.running.mean_ns.map(|ns| ns + f64::from(id) * 1.37);
         row.stats.all.max_ns = row.stats.all.max_ns.map(|ns| ns + u64::from(id) * 77);
         contents.runs.push(row);

@@ -318,9 +318,11 @@ fn texts(browser: &mut Browser, selector: &str) -> Vec<String> {
 fn pause_test(dir: &Path) {
     let mut made = store(dir);
     for (id, (baseline, ios)) in [("SR", 300), ("RW", 200), ("SR", 500)].into_iter().enumerate() {
-        let mut run = point(id as u32, "calibration", baseline, id as i64, ios);
-        run.purpose = uflip_measure::run::Purpose::Calibration;
-        run.point.as_mut().unwrap().parameter = "pause_test".into();
+        let mut run = common::spec(id as u32, ios);
+        let role = uflip_measure::auto::CalibrationRole::PauseTest;
+        let step = uflip_measure::run::CalibrationStep { role, number: id as u32 };
+        run.belongs = uflip_measure::run::Belongs::Calibration(step);
+        run.work = uflip_measure::run::Work::Pattern(baseline.parse().unwrap());
         keep(&mut made, &run, move |i| noisy(i) * if id == 2 && i < 120 { 20 } else { 1 });
     }
     let test = json!({"batch": "RW", "runs_before": [0], "run_batch": 1, "runs_after": [2],

@@ -6,7 +6,8 @@ mod common;
 use common::{feed, manifest, outcome, record, spec};
 use serde_json::json;
 use uflip_device::{IoRecord, Nanos};
-use uflip_measure::run::{Purpose, RunSpec, Sink};
+use uflip_measure::run::{Belongs, Named, Point, RunSpec, Sink, Work};
+use uflip_measure::{Baseline, MicroBenchmark};
 use uflip_report::{View, view};
 use uflip_store::{Store, export};
 
@@ -20,7 +21,7 @@ fn keep(store: &mut Store, run: &RunSpec, ns: u64) {
             offset: r.offset(),
             size: r.size(),
             mode: r.mode(),
-            pattern: u8::from(run.baseline.contains('/') && i % 2 == 1),
+            pattern: u8::from(run.curve_name().contains('/') && i % 2 == 1),
         };
         IoRecord::new(&io, 0, r.submit(), Nanos(ns + 1000 * u64::from(io.pattern)))
     };
@@ -30,10 +31,8 @@ fn keep(store: &mut Store, run: &RunSpec, ns: u64) {
 
 fn point_run(id: u32, baseline: &str, value: i64, repeat: u32) -> RunSpec {
     let mut run = spec(id, 50);
-    run.baseline = baseline.into();
-    run.repeat = repeat;
-    let point = run.point.as_mut().unwrap();
-    (point.value, point.label) = (value, format!("{value}B"));
+    let (micro, curve) = (MicroBenchmark::Granularity, baseline.parse().unwrap());
+    run.belongs = Belongs::Point(Point { micro, curve, value, repeat });
     run
 }
 
@@ -46,9 +45,9 @@ fn repeats_are_averaged_and_order_is_the_papers() {
     ]});
     let mut store = Store::create(dir.path(), &manifest(), &plan).unwrap();
     let mut base = spec(0, 50);
-    (base.purpose, base.point, base.baseline) = (Purpose::Baseline, None, "RW".into());
+    base.belongs = Belongs::Baseline { baseline: Baseline::Rw, repeat: 0 };
     keep(&mut store, &base, 900);
-    (base.id, base.baseline) = (1, "SR".into());
+    (base.id, base.belongs) = (1, Belongs::Baseline { baseline: Baseline::Sr, repeat: 0 });
     keep(&mut store, &base, 100);
     keep(&mut store, &point_run(2, "RW", 8192, 0), 400);
     keep(&mut store, &point_run(3, "RW", 512, 0), 100);
@@ -80,7 +79,17 @@ fn patterns_of_a_mix_are_told_apart_and_exported() {
     let mut store = Store::create(dir.path(), &manifest(), &json!(null)).unwrap();
     let mut run = point_run(0, "SR/RW", -2, 0);
     run.seed = u64::MAX;
-    run.point.as_mut().unwrap().label = "say \"1\", then 2".into();
+    run.work = Work::Pattern("1 SR(io_size=4K) / 2 RW(io_size=4K)".parse().unwrap());
+    run.belongs = Belongs::Named(Named {
+        name: "mine".into(),
+        prepares: false,
+        curve_name: "SR/RW".into(),
+        curve: None,
+        parameter: "P".into(),
+        value: -2,
+        label: "say \"1\", then 2".into(),
+        repeat: 0,
+    });
     keep(&mut store, &run, 5000);
     let contents = Store::open(dir.path()).unwrap();
     let means: Vec<_> = contents.runs[0].stats.by_pattern.iter().map(|s| (s.n, s.mean_ns)).collect();
@@ -89,7 +98,7 @@ fn patterns_of_a_mix_are_told_apart_and_exported() {
     export::runs(&contents, uflip_store::Format::Csv, &mut csv).unwrap();
     let csv = String::from_utf8(csv).unwrap();
     assert!(
-        csv.contains(&format!(",-2,\"say \"\"1\"\", then 2\",0,\"{}\",50,2,{},,0,,", run.pattern, u64::MAX)),
+        csv.contains(&format!(",-2,\"say \"\"1\"\", then 2\",0,\"{}\",50,2,{},,0,,", run.work, u64::MAX)),
         "{csv}"
     );
     assert!(csv.contains(",24,5000.0,0.0,5000,24,6000.0,0.0,6000,ios/run-000000.parquet,"), "{csv}");

@@ -19,9 +19,9 @@ use crate::job::job_of;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use uflip_device::identity::word;
-use uflip_measure::job::{self, Job, JobPlan, drive};
+use uflip_measure::job::{self, JobPlan, drive};
 use uflip_measure::logical_block::{self, Mean};
-use uflip_measure::run::{Purpose, RunSpec};
+use uflip_measure::run::{Belongs, RunSpec};
 use uflip_measure::{Plan, Step};
 
 /// What there is of what was to be measured.
@@ -45,8 +45,8 @@ pub fn completeness(contents: &StoreContents) -> Completeness {
     };
     let kept: HashSet<u32> = contents.runs.iter().map(|row| row.spec.id).collect();
     let wanted: Vec<u32> = match job_of(contents) {
-        Some((job, planned)) if is_logical_block(&job) => sizes_wanted(contents, &job, &planned, &kept),
-        Some((job, planned)) => job_wanted(contents, &job, &planned, &kept),
+        Some(planned) if is_logical_block(&planned) => sizes_wanted(contents, &planned, &kept),
+        Some(planned) => job_wanted(contents, &planned, &kept),
         None => plan.runs().map(|run| run.id).collect(),
     };
     let missing: Vec<u32> = wanted.iter().copied().filter(|id| !kept.contains(id)).collect();
@@ -63,7 +63,7 @@ fn statement(
     kept: &HashSet<u32>,
 ) -> Option<String> {
     let (planned, n, go_on) = (found.planned, found.kept, go_on(contents));
-    let calibration = |run: &&RunSpec| run.purpose == Purpose::Calibration;
+    let calibration = |run: &&RunSpec| matches!(run.belongs, Belongs::Calibration(_));
     let auto = contents.manifest.options.get("auto").is_some_and(Value::is_object);
     let calibrated = contents.calibration.as_ref().and_then(|found| found.get("plan"));
     // A calibration that cannot be read says nothing of how far it came.
@@ -99,7 +99,7 @@ fn statement(
 
 /// The runs of a job that are not left out by its rule. A segment of which any
 /// run is kept was not left out.
-fn job_wanted(contents: &StoreContents, job: &Job, planned: &JobPlan, kept: &HashSet<u32>) -> Vec<u32> {
+fn job_wanted(contents: &StoreContents, planned: &JobPlan, kept: &HashSet<u32>) -> Vec<u32> {
     let throughputs = contents.runs.iter().filter_map(|row| {
         let bytes = drive::bytes_of(&row.spec, row.outcome.end.ios);
         drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
@@ -107,22 +107,24 @@ fn job_wanted(contents: &StoreContents, job: &Job, planned: &JobPlan, kept: &Has
     let throughputs: job::Kept = throughputs.collect();
     let wanted = |segment: &&job::expand::Segment| {
         let any = || runs_of(planned, segment).any(|id| kept.contains(&id));
-        !segment.optional || drive::wanted(job, planned, segment, &throughputs) || any()
+        drive::wanted(planned, segment, &throughputs) || any()
     };
     planned.segments.iter().filter(wanted).flat_map(|segment| runs_of(planned, segment)).collect()
 }
 
 /// The runs of the search for the logical block up to its answer.
-fn sizes_wanted(contents: &StoreContents, job: &Job, planned: &JobPlan, kept: &HashSet<u32>) -> Vec<u32> {
+fn sizes_wanted(contents: &StoreContents, planned: &JobPlan, kept: &HashSet<u32>) -> Vec<u32> {
     let means: BTreeMap<u32, Mean> =
         contents.runs.iter().filter_map(|row| Some((row.spec.id, Mean::of(&row.stats.all)?))).collect();
-    let settled: Vec<bool> = (0..job.lines.len())
-        .map(|line| logical_block::is_settled(&logical_block::evaluate(job, planned, &means, line)))
-        .collect();
+    let is_settled = |line| logical_block::is_settled(&logical_block::evaluate(planned, &means, line));
+    let lines = logical_block::lines(planned).into_iter();
+    let settled: HashSet<usize> = lines.filter(|line| is_settled(*line)).collect();
     let any = |segment: &job::expand::Segment| runs_of(planned, segment).any(|id| kept.contains(&id));
-    let last = |line: usize| planned.segments.iter().rposition(|s| s.line == line && any(s));
+    let last = |line: usize| planned.segments.iter().rposition(|s| s.line_number == line && any(s));
     let segments = planned.segments.iter().enumerate();
-    let wanted = segments.filter(|(at, s)| !settled[s.line] || last(s.line).is_some_and(|last| *at <= last));
+    let wanted = segments.filter(|(at, s)| {
+        !settled.contains(&s.line_number) || last(s.line_number).is_some_and(|last| *at <= last)
+    });
     wanted.flat_map(|(_, segment)| runs_of(planned, segment)).collect()
 }
 
@@ -131,18 +133,18 @@ fn runs_of<'a>(planned: &'a JobPlan, segment: &job::expand::Segment) -> impl Ite
     steps.filter_map(|step| if let Step::Run(run) = step { Some(run.id) } else { None })
 }
 
-fn is_logical_block(job: &Job) -> bool {
-    job.lines.iter().all(|line| line.name.starts_with(logical_block::LINE))
+fn is_logical_block(planned: &JobPlan) -> bool {
+    planned.runs().all(|(_, run)| run.line.starts_with(logical_block::LINE))
 }
 
 /// The command that goes on with what `contents` has.
 pub fn go_on(contents: &StoreContents) -> String {
     let (dir, options) = (word(&contents.dir.to_string_lossy()), &contents.manifest.options);
     let target = word(options.get("target").and_then(Value::as_str).unwrap_or("TARGET"));
-    let Some(text) = options.get("job").and_then(Value::as_str) else {
+    if options.get("job").is_none() {
         return format!("uflip run -o {dir} --resume");
-    };
-    let searched = job::parse(text).is_ok_and(|job| is_logical_block(&job));
+    }
+    let searched = job_of(contents).is_some_and(|planned| is_logical_block(&planned));
     let command = if searched { "logical-block" } else { "job" };
     format!("uflip {command} {target} -o {dir} --resume")
 }

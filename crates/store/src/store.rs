@@ -405,9 +405,9 @@ impl Sink for Store {
             run: run.id,
             io_count: run.io_count,
             io_ignore: run.io_ignore,
-            streams: run.pattern.stream_count() as u64,
-            patterns: if run.baseline.contains('/') { 2 } else { 1 },
-            open_loop: run.pattern.is_open_loop(),
+            streams: run.work.stream_count() as u64,
+            patterns: run.work.pattern_count(),
+            open_loop: run.work.is_open_loop(),
             path,
         });
         Ok(())

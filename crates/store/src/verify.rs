@@ -110,7 +110,7 @@ fn difference(planned: &RunSpec, row: &RunSpec) -> String {
 
 /// What of a record file differs from a row that has no checksum of it.
 fn unlike(path: &Path, row: &RunRow) -> Option<String> {
-    let patterns = if row.spec.baseline.contains('/') { 2 } else { 1 };
+    let patterns = row.spec.work.pattern_count();
     let (mut stats, mut others, mut n) = (StatsBuilder::new(row.spec.io_ignore, patterns), 0u64, 0u64);
     if row.stats.by_mode.is_empty() {
         // Of one mode, which makes no difference, or of a version that did not tell them apart.

@@ -65,7 +65,7 @@ fn duckdb_reads_a_store_and_its_exports() {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], format!("{n}|3|{response}|{submit}|{offset}|4096|4096|read|read|0|0"));
     let p99 = contents.runs.iter().map(|r| r.stats.running.p99_ns.unwrap()).min().unwrap();
-    assert_eq!(lines[1], format!("3|{}|{p99}|{}|4K", n - 6, spec(0, 1).pattern));
+    assert_eq!(lines[1], format!("3|{}|{p99}|{}|4K", n - 6, spec(0, 1).work));
     assert_eq!(lines[2], "0");
     let mean: f64 = contents.runs.iter().map(|r| r.stats.running.mean_ns.unwrap()).sum();
     for line in &lines[3..6] {

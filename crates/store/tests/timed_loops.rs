@@ -21,8 +21,7 @@ use uflip_device::{
     Buffering, Bytes, Device, DeviceError, Engine, EngineOptions, Geometry, Io, Nanos, NullDevice,
     RealDevice, RunLimits, Stop, Stream,
 };
-use uflip_measure::Pattern;
-use uflip_measure::run::{RunOutcome, RunSpec, Sink};
+use uflip_measure::run::{RunOutcome, RunSpec, Sink, Work};
 use uflip_store::{Durability, Store};
 
 thread_local! {
@@ -134,16 +133,23 @@ fn run(engine: &str, pattern: &str, io_count: u64) -> u64 {
     store.set_durability(Durability::RELAXED);
     store.set_reserve(Bytes(1 << 20));
     let mut device = device(engine, folder.path());
-    let spec = RunSpec { pattern: pattern.parse().expect("a pattern"), ..common::spec(0, io_count) };
+    let spec =
+        RunSpec { work: Work::Pattern(pattern.parse().expect("a pattern")), ..common::spec(0, io_count) };
     let traced = std::env::var_os(TRACED).is_some();
-    let streams = Pattern::streams(&spec.pattern, io_count, 7).expect("streams").into_iter();
+    let streams = spec.work.streams(io_count, 7).expect("streams").into_iter();
     let told =
         streams.map(|ios| Box::new(Told { ios, asked: 0, last: io_count, traced }) as Stream).collect();
     store.begin(&spec).expect("begun");
     let stop = Stop::new();
     let end = device.run(told, store.recorder(), RunLimits { time: None, stop: &stop }).expect("it runs");
-    assert_eq!(end.ios, io_count * spec.pattern.stream_count() as u64);
-    let outcome = RunOutcome { end, started: Nanos(0), started_unix_ns: Some(1), attempts: 1, probes: Default::default() };
+    assert_eq!(end.ios, io_count * spec.work.stream_count() as u64);
+    let outcome = RunOutcome {
+        end,
+        started: Nanos(0),
+        started_unix_ns: Some(1),
+        attempts: 1,
+        probes: Default::default(),
+    };
     store.commit(&spec, &outcome).expect("kept");
     drop(store);
     Store::open(&dir).expect("a store").runs[0].stalls.expect("counted")

@@ -12,7 +12,7 @@ use uflip_device::{Device, IoRecord, KeepAll, Nanos, Recorder, Stop, unix_now};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, Stored};
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
-use uflip_measure::{Control, Pattern, Plan, ResetRequest, execute_steps, state};
+use uflip_measure::{Control, Plan, ResetRequest, execute_steps, state};
 use uflip_store::stats::StatsBuilder;
 use uflip_store::{Manifest, RecordFile, RunRow, StoreContents, StoreError};
 
@@ -57,8 +57,7 @@ impl Sink for Memory {
 
     fn commit(&mut self, run: &RunSpec, outcome: &RunOutcome) -> Result<RunStats, SinkError> {
         let records = self.keep.take().map(KeepAll::records).unwrap_or_default();
-        let patterns = if matches!(run.pattern, Pattern::Mix { .. }) { 2 } else { 1 };
-        let mut stats = StatsBuilder::new(run.io_ignore, patterns);
+        let mut stats = StatsBuilder::new(run.io_ignore, run.work.pattern_count());
         stats.push(&records);
         let stats = stats.finish();
         self.rows.push(RunRow {

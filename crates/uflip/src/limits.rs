@@ -139,7 +139,7 @@ pub fn room_for_pattern(
 /// As [`room_for_pattern`].
 pub fn room_for_plan(plan: &Plan, options: &EngineOptions, virtual_time: bool) -> anyhow::Result<()> {
     let demands = plan.steps.iter().filter_map(|step| match step {
-        Step::Run(run) => Some(demand(&run.pattern)),
+        Step::Run(run) => run.pattern().map(demand),
         Step::Reset { state: State::Sequential { io_size } } => Some((1, io_size.0)),
         Step::Reset { .. } | Step::Pause { .. } => None,
     });

@@ -37,8 +37,8 @@ pub struct Display {
 }
 
 /// The name under which a run is counted.
-fn group_of(spec: &RunSpec) -> &str {
-    spec.point.as_ref().map_or("baselines", |p| p.micro_benchmark.as_str())
+fn group_of(spec: &RunSpec) -> String {
+    spec.belongs.section().map_or_else(|| "baselines".into(), |section| section.to_string())
 }
 
 impl Display {
@@ -62,15 +62,8 @@ impl Display {
                 group.runs += 1;
             } else {
                 let bar = bars
-                    .add(ProgressBar::new(0).with_style(style.clone()).with_prefix(printable::line(name)));
-                groups.push(Group {
-                    name: name.to_string(),
-                    runs: 1,
-                    done: 0,
-                    took: Nanos::ZERO,
-                    mean: None,
-                    bar,
-                });
+                    .add(ProgressBar::new(0).with_style(style.clone()).with_prefix(printable::line(&name)));
+                groups.push(Group { name, runs: 1, done: 0, took: Nanos::ZERO, mean: None, bar });
             }
         }
         groups.iter().for_each(|g| g.bar.set_length(g.runs));
@@ -94,7 +87,7 @@ impl Display {
     /// A run begins.
     pub fn started(&mut self, spec: &RunSpec) {
         if let Some(live) = &self.live {
-            return live.started(group_of(spec), what(spec), spec);
+            return live.started(&group_of(spec), what(spec), spec);
         }
         let left = self.time_left();
         for group in self.groups.iter().filter(|g| self.terminal && !g.bar.is_finished()) {
@@ -111,7 +104,7 @@ impl Display {
     /// A run that took `elapsed` is stored.
     pub fn finished(&mut self, spec: &RunSpec, stats: &RunStats, elapsed: Nanos) {
         if let Some(live) = &self.live {
-            return live.finished(group_of(spec), &what(spec), stats);
+            return live.finished(&group_of(spec), &what(spec), stats);
         }
         if self.total == 0 {
             return;
@@ -180,8 +173,8 @@ impl Display {
 
 /// `RW IOSize 64K`, `SR/RW Ratio 4 : 1`, or the baseline's name.
 fn what(spec: &RunSpec) -> String {
-    match &spec.point {
-        Some(point) => format!("{} {} {}", spec.baseline, point.parameter, point.label),
-        None => spec.baseline.clone(),
+    match spec.belongs.varying() {
+        Some((parameter, _, label)) => format!("{} {parameter} {label}", spec.curve_name()),
+        None => spec.curve_name(),
     }
 }

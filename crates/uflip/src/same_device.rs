@@ -209,7 +209,7 @@ fn trims(contents: &StoreContents) -> bool {
     let plan = serde_json::from_value::<Plan>(contents.plan.clone());
     let trim = |step: &Step| match step {
         Step::Reset { state } => *state == State::Trim,
-        Step::Run(run) => run.pattern.basics().iter().any(|basic| basic.mode == Mode::Trim),
+        Step::Run(run) => run.work.basics().iter().any(|basic| basic.mode == Mode::Trim),
         _ => false,
     };
     plan.map_or(true, |plan| plan.steps.iter().any(trim))
@@ -218,7 +218,7 @@ fn trims(contents: &StoreContents) -> bool {
 /// Where the last kept runs wrote: whole sectors, some of each run's first writes.
 fn written(contents: &StoreContents) -> Vec<u64> {
     let mut offsets = Vec::new();
-    for row in contents.runs.iter().rev().filter(|row| row.spec.pattern.writes()).take(RUNS) {
+    for row in contents.runs.iter().rev().filter(|row| row.spec.work.writes()).take(RUNS) {
         let mut of_run = Vec::new();
         // A damaged file tells nothing here and is seen to elsewhere; one group is enough.
         let _ = read_row_groups(&contents.dir.join(&row.records.file), |_, records| {

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::{EngineOptions, measure_overhead};
+use uflip_measure::run::RunSpec;
 use uflip_measure::{Pattern, Plan};
 use uflip_store::{Claim, Durability, Manifest, Store};
 
@@ -150,7 +151,7 @@ impl Needs<'_> {
     /// Whether anything is written or trimmed.
     pub fn writes(&self) -> bool {
         match self {
-            Needs::Plan(plan) => plan.summary().reset_bytes.0 > 0 || plan.runs().any(|r| r.pattern.writes()),
+            Needs::Plan(plan) => plan.summary().reset_bytes.0 > 0 || plan.runs().any(|r| r.work.writes()),
             Needs::Pattern(pattern) => pattern.writes(),
             Needs::Everything => true,
         }
@@ -171,7 +172,7 @@ pub fn refuse(
 ) -> anyhow::Result<()> {
     match needs {
         Needs::Plan(plan) => {
-            target::refuse_mixed_trims(place, plan.runs().map(|run| &run.pattern))?;
+            target::refuse_mixed_trims(place, plan.runs().filter_map(RunSpec::pattern))?;
             limits::room_for_plan(plan, engine, place.virtual_time)?;
         }
         Needs::Pattern(pattern) => {

@@ -23,6 +23,7 @@ use uflip_device::safety::{self, Examination, TargetKind, WritePermit};
 use uflip_device::scratch::{self, Scratch};
 use uflip_device::stamp::Key;
 use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevice, RealDevice};
+use uflip_measure::run::RunSpec;
 use uflip_measure::{Mode, Pattern, Plan, State, Step};
 use uflip_sim::{Description, SimDevice, catalogue};
 use uflip_store::Claim;
@@ -350,7 +351,7 @@ pub fn written_range(plan: &Plan) -> Range<u64> {
     if plan.steps.iter().any(|s| matches!(s, Step::Reset { state } if *state != State::None)) {
         return 0..plan.geometry.capacity.0;
     }
-    plan.runs().map(|run| pattern_range(&run.pattern)).reduce(join).unwrap_or(0..0)
+    plan.runs().filter_map(RunSpec::pattern).map(pattern_range).reduce(join).unwrap_or(0..0)
 }
 
 /// The same of one pattern: its resolved target spaces.

@@ -19,6 +19,7 @@ use super::{Comparison, Unit, Value, Verdict};
 use serde::Serialize;
 use std::str::FromStr;
 use uflip_device::{Bytes, Nanos};
+use uflip_measure::MicroBenchmark;
 
 /// What must not be.
 #[derive(Clone, Debug, PartialEq)]
@@ -210,9 +211,7 @@ fn is_known(name: &str) -> bool {
 /// A point of one of the nine micro-benchmarks.
 fn is_a_point(name: &str) -> bool {
     let micro = name.split_once('@').and_then(|(curve, _)| curve.split_once('.')).map(|(micro, _)| micro);
-    micro.is_some_and(|m| {
-        crate::titles::MICRO_BENCHMARKS.iter().any(|(known, _)| m.eq_ignore_ascii_case(known))
-    })
+    micro.is_some_and(|m| m.parse::<MicroBenchmark>().is_ok())
 }
 
 fn names(made: &Comparison) -> String {

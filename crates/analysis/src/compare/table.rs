@@ -8,8 +8,9 @@
 use super::{Better, Curve, CurvePoint, Figure, Subject, Unit, Value};
 use crate::profile::levels::{Cost, PERCENTILES};
 use crate::profile::{Effect, Evidence, EvidenceMap, Per, Profile};
-use crate::titles::{BASELINES, MICRO_BENCHMARKS};
+use uflip_measure::MicroBenchmark;
 use uflip_measure::pattern::Baseline;
+use uflip_measure::run::Belongs;
 
 impl Value {
     fn of_cost(cost: Option<&Cost>) -> Value {
@@ -89,12 +90,12 @@ fn baselines(subjects: &[Subject]) -> Vec<Figure> {
         stepped: false,
         values: subjects.iter().map(get).collect(),
     };
-    for baseline in BASELINES {
+    for baseline in Baseline::ALL.map(Baseline::name) {
         let own = |s: &Subject| s.levels.baselines.iter().position(|b| b.baseline == baseline);
         let get = |s: &Subject| Value::of_cost(own(s).map(|i| &s.levels.baselines[i].mean));
         all.push(figure(baseline.into(), "Response time, mean", baseline.into(), &get));
     }
-    for baseline in BASELINES {
+    for baseline in Baseline::ALL.map(Baseline::name) {
         let own = |s: &Subject| s.levels.baselines.iter().position(|b| b.baseline == baseline);
         for (at, (percentile, _)) in PERCENTILES.iter().enumerate() {
             let get =
@@ -229,16 +230,18 @@ pub(super) fn curves(subjects: &[Subject]) -> Vec<Curve> {
             }
         }
     }
-    let place = |micro: &str| MICRO_BENCHMARKS.iter().position(|(name, _)| *name == micro);
-    let rank = |name: &str| BASELINES.iter().position(|b| *b == name).unwrap_or(BASELINES.len());
+    let place = |micro: &str| MicroBenchmark::all().iter().position(|known| known.name() == micro);
+    let rank =
+        |name: &str| Baseline::ALL.iter().position(|b| b.name() == name).unwrap_or(Baseline::ALL.len());
     all.sort_by_key(|c| (place(&c.micro_benchmark).unwrap_or(99), rank(&c.baseline)));
     all.iter_mut().for_each(|curve| fill(curve, subjects));
     all
 }
 
 fn parameter(subject: &Subject, micro: &str) -> String {
-    let points = subject.contents.runs.iter().filter_map(|r| r.spec.point.as_ref());
-    points.filter(|p| p.micro_benchmark == micro).map(|p| p.parameter.clone()).next().unwrap_or_default()
+    let of = |belongs: &Belongs| belongs.section().is_some_and(|section| section.to_string() == micro);
+    let mut runs = subject.contents.runs.iter().map(|row| &row.spec.belongs).filter(|b| of(b));
+    runs.find_map(Belongs::varying).map(|(parameter, ..)| parameter).unwrap_or_default()
 }
 
 fn fill(curve: &mut Curve, subjects: &[Subject]) {

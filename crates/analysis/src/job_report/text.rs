@@ -5,6 +5,7 @@ use crate::model::LogicalBlock;
 use crate::model::focal::{MergeReport, SyncFit};
 use crate::model::kinds::Kind;
 use uflip_device::{Bytes, Nanos};
+use uflip_measure::Baseline;
 
 impl JobReport {
     /// The report as text.
@@ -152,7 +153,7 @@ fn speeds_text(speeds: &[Speed], text: &mut String) {
         *text += "; MB/s\n  IOSize        SR        RR        SW        RW\n";
         for size in sizes {
             *text += &format!("  {:>6}", size.to_string());
-            for baseline in ["SR", "RR", "SW", "RW"] {
+            for baseline in Baseline::ALL {
                 let cell = of.iter().find(|s| s.baseline == baseline && s.block_bytes == size);
                 *text += &cell.map_or(format!("{:>10}", "-"), |s| format!("{:>10.3}", s.mb_per_s));
             }

@@ -294,7 +294,7 @@ pub fn merge_report(
         Ok(())
     };
     for row in &contents.runs {
-        let Pattern::Basic(basic) = &row.spec.pattern else { continue };
+        let Some(Pattern::Basic(basic)) = row.spec.pattern() else { continue };
         if let Timing::Synced { every } = basic.timing {
             samples_of(row, every, basic)?;
         }

@@ -42,7 +42,7 @@ fn essence(pattern: &Pattern) -> Option<Basic> {
 /// What changes between runs of the same pattern.
 pub(super) fn between_runs(contents: &StoreContents, facts: &Facts) -> BetweenRuns {
     let patterns: BTreeMap<u32, &Pattern> =
-        contents.runs.iter().map(|row| (row.spec.id, &row.spec.pattern)).collect();
+        contents.runs.iter().filter_map(|row| Some((row.spec.id, row.spec.pattern()?))).collect();
     let mut groups: BTreeMap<String, (Mode, Vec<RunMean>)> = BTreeMap::new();
     let mut add = |run: Option<&u32>, level: &Level, repeats: usize| {
         let basic = run.and_then(|run| patterns.get(run)).and_then(|pattern| essence(pattern));
@@ -76,8 +76,7 @@ pub(super) fn widen(facts: &mut Facts) {
         closed.for_each(|level| *level = widened(*level, found));
     }
     for curve in &mut facts.curves {
-        // A mix is `SR/RW`.
-        let found = of(curve.name.contains('W'));
+        let found = of(curve.name.baselines().iter().any(|b| b.mode() == Mode::Write));
         for point in curve.points.iter_mut().filter(|p| p.runs.len() == 1) {
             point.level = widened(point.level, found);
         }

@@ -32,7 +32,7 @@ fn set<T: Copy>(per: &mut Per<T>, baseline: Baseline, found: &BaselineFound, val
 /// Puts what the calibration found into the profile.
 pub(super) fn apply(profile: &mut Profile, found: &Calibration) {
     for baseline in Baseline::ALL {
-        let Some(of) = found.baselines.get(baseline.name()) else { continue };
+        let Some(of) = found.baselines.get(&baseline) else { continue };
         set(&mut profile.start_up_ios, baseline, of, of.start_up.map(|s| s.ios), "start-up");
         set(&mut profile.period_ios, baseline, of, of.period.map(|p| rounded(p.ios)), "period");
     }

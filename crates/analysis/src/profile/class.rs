@@ -15,6 +15,7 @@ use super::Profile;
 use super::facts::Facts;
 use super::hints::Verdict;
 use serde::{Deserialize, Serialize};
+use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::knee::SAME;
 use uflip_measure::pattern::Baseline;
 
@@ -131,7 +132,7 @@ fn indicators(profile: &Profile, facts: &Facts) -> Vec<Indicator> {
         |id: &str, value: Option<bool>, statement: String| Indicator { id: id.into(), value, statement };
     let known = |text: Option<String>| text.unwrap_or_else(|| "not measured".into());
     let share = sw.zip(rw).map(|(sw, rw)| rw / sw);
-    let pauses = facts.curve("pause", "RW").is_some();
+    let pauses = facts.curve(MicroBenchmark::Pause, Baseline::Rw).is_some();
     let order = profile.order.reverse_factor.zip(profile.order.in_place_factor);
     vec![
         one(

@@ -41,8 +41,8 @@ pub(super) fn curves(facts: &Facts) -> Vec<CurveLevels> {
         }
     };
     let curve = |c: &super::facts::Curve| CurveLevels {
-        micro_benchmark: c.micro.clone(),
-        baseline: c.name.clone(),
+        micro_benchmark: c.section.to_string(),
+        baseline: c.name.to_string(),
         points: c.points.iter().map(point).collect(),
     };
     facts.curves.iter().map(curve).collect()

@@ -14,8 +14,8 @@ use super::evidence::{Evidence, EvidenceMap, rounded};
 use super::facts::{Curve, CurveFacts, Facts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::knee::{Level, Ratio, ratio};
-use uflip_measure::pattern::Baseline;
 
 /// What a varying parameter gains or loses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ fn times(gain: Ratio, factor: f64) -> Ratio {
 /// Rule "parallelism".
 pub(super) fn parallelism(facts: &Facts) -> Effect {
     let mut all = Vec::new();
-    for curve in facts.curves_of("parallelism") {
+    for curve in facts.curves_of(MicroBenchmark::Parallelism) {
         let Some(one) = curve.at(1) else { continue };
         for at in curve.points.iter().filter(|p| p.value > 1) {
             if let Some(gain) = ratio(&one.level, &at.level) {
@@ -104,9 +104,9 @@ pub(super) fn parallelism(facts: &Facts) -> Effect {
 /// Rule "mix".
 pub(super) fn mix(facts: &Facts) -> Effect {
     let mut all = Vec::new();
-    for curve in facts.curves_of("mix") {
+    for curve in facts.curves_of(MicroBenchmark::Mix) {
         for at in &curve.points {
-            let apart = apart(facts, &curve.name, at.by_pattern);
+            let apart = apart(facts, curve.name, at.by_pattern);
             if let Some(gain) = apart.and_then(|apart| ratio(&apart, &at.level)) {
                 all.push(Found { curve, at, gain });
             }
@@ -116,11 +116,9 @@ pub(super) fn mix(facts: &Facts) -> Effect {
 }
 
 /// What the IOs of a mix cost apart, on average.
-fn apart(facts: &Facts, name: &str, [n, m]: [u64; 2]) -> Option<Level> {
-    let (first, second) = name.split_once('/')?;
-    let level =
-        |name: &str| Baseline::ALL.into_iter().find(|b| b.name() == name).and_then(|b| facts.level(b));
-    let (first, second) = (level(first)?, level(second)?);
+fn apart(facts: &Facts, curve: uflip_measure::Curve, [n, m]: [u64; 2]) -> Option<Level> {
+    let uflip_measure::Curve::Pair(first, second) = curve else { return None };
+    let (first, second) = (facts.level(first)?, facts.level(second)?);
     let all = n.checked_add(m).filter(|all| *all > 0)? as f64;
     let (n, m) = (n as f64 / all, m as f64 / all);
     let mean_ns = n * first.mean_ns + m * second.mean_ns;
@@ -132,7 +130,7 @@ fn apart(facts: &Facts, name: &str, [n, m]: [u64; 2]) -> Option<Level> {
 fn effect(rule: &str, all: &[Found<'_>]) -> Effect {
     let mut effect = Effect::default();
     for found in all {
-        effect.curves.entry(found.curve.name.clone()).or_default().push(found.point(rule));
+        effect.curves.entry(found.curve.name.to_string()).or_default().push(found.point(rule));
     }
     let size = |f: &&Found<'_>| f.gain.ratio.ln();
     let certain = || all.iter().filter(|f| f.certain());
@@ -144,7 +142,7 @@ fn effect(rule: &str, all: &[Found<'_>]) -> Effect {
     effect.best = value(best.filter(|f| f.gain.ratio > 1.0));
     effect.worst = value(worst.filter(|f| f.gain.ratio < 1.0));
     effect.gain = value(farthest);
-    effect.baseline = farthest.map(|f| f.curve.name.clone());
+    effect.baseline = farthest.map(|f| f.curve.name.to_string());
     effect.value = farthest.map(|f| f.at.value);
     let everything = || Evidence::new(rule, all.iter().flat_map(|f| f.at.runs.clone()));
     for (name, found) in [("gain", farthest), ("best", best), ("worst", worst)] {

@@ -5,11 +5,13 @@
 
 use super::evidence::Evidence;
 use serde::{Deserialize, Serialize};
+use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::between::Between;
 use uflip_measure::detect::knee::{CurvePoint, Level};
 use uflip_measure::detect::spread::Spread;
 use uflip_measure::detect::startup::StartUp;
 use uflip_measure::pattern::Baseline;
+use uflip_measure::run::Section;
 
 /// Repeats that differ by no more than this are alike.
 /// Source: paper 001, section 4.3: "within 5 %".
@@ -65,9 +67,9 @@ pub(super) struct Repeat {
 
 /// A micro-benchmark's curve.
 pub(super) struct Curve {
-    pub(super) micro: String,
-    /// `SR`, …, or a mix's `SR/RW`.
-    pub(super) name: String,
+    pub(super) section: Section,
+    /// Which of its curves.
+    pub(super) name: uflip_measure::Curve,
     /// By rising value.
     pub(super) points: Vec<CurveFacts>,
 }
@@ -92,13 +94,13 @@ impl Facts {
         self.baseline(baseline).map(|b| &b.level)
     }
 
-    /// The curve of `name` in a micro-benchmark, where it has points.
-    pub(super) fn curve(&self, micro: &str, name: &str) -> Option<&Curve> {
-        self.curves.iter().find(|c| c.micro == micro && c.name == name)
+    /// The curve of a baseline in a micro-benchmark, where it has points.
+    pub(super) fn curve(&self, micro: MicroBenchmark, baseline: Baseline) -> Option<&Curve> {
+        self.curves_of(micro).find(|c| c.name == uflip_measure::Curve::One(baseline))
     }
 
-    pub(super) fn curves_of<'a>(&'a self, micro: &'a str) -> impl Iterator<Item = &'a Curve> {
-        self.curves.iter().filter(move |c| c.micro == micro)
+    pub(super) fn curves_of(&self, micro: MicroBenchmark) -> impl Iterator<Item = &Curve> {
+        self.curves.iter().filter(move |c| c.section == Section::Micro(micro))
     }
 
     /// Evidence that rests on the runs of some baselines.

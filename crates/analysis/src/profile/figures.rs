@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use uflip_device::Nanos;
 use uflip_measure::detect::knee::{self, Estimate};
 use uflip_measure::pattern::{Baseline, Pattern};
-use uflip_measure::run::{Purpose, RunSpec};
+use uflip_measure::run::RunSpec;
+use uflip_measure::{Curve, MicroBenchmark};
 use uflip_measure::{Plan, Step};
 use uflip_store::contents::{RunRow, StoreContents};
 
@@ -60,13 +61,15 @@ pub(super) fn lengths(contents: &StoreContents, of: impl Fn(&RunSpec) -> u64) ->
     let mut per = Per::default();
     for baseline in Baseline::ALL {
         let plain = |r: &&RunRow| {
-            r.spec.purpose != Purpose::Calibration
-                && r.spec.baseline == baseline.name()
-                && matches!(r.spec.pattern, Pattern::Basic(_))
+            !r.spec.belongs.prepares()
+                && r.spec.belongs.curve() == Some(Curve::One(baseline))
+                && matches!(r.spec.pattern(), Some(Pattern::Basic(_)))
         };
         let all: Vec<&RunRow> = contents.runs.iter().filter(plain).collect();
-        let experiments = all.iter().any(|r| r.spec.purpose == Purpose::MicroBenchmark);
-        let counted = all.iter().filter(|r| !experiments || r.spec.purpose == Purpose::MicroBenchmark);
+        // The baselines' own runs may be longer.
+        let experiment = |r: &RunRow| r.spec.baseline().is_none();
+        let experiments = all.iter().any(|r| experiment(r));
+        let counted = all.iter().filter(|r| !experiments || experiment(r));
         let mut uses: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         counted.for_each(|r| uses.entry(of(&r.spec)).or_default().push(r.spec.id));
         let Some((least, most)) = uses.first_key_value().zip(uses.last_key_value()) else { continue };
@@ -122,7 +125,7 @@ pub struct Granularity {
 pub(super) fn granularity(facts: &Facts) -> Granularity {
     let mut all = Granularity::default();
     for baseline in Baseline::ALL {
-        let Some(curve) = facts.curve("granularity", baseline.name()) else { continue };
+        let Some(curve) = facts.curve(MicroBenchmark::Granularity, baseline) else { continue };
         let Some(line) = knee::granularity(&curve.points()) else { continue };
         let evidence = |e: &Estimate| {
             Evidence::new("granularity-line", curve.runs()).with_ci95(rounded(e.low), rounded(e.high))

@@ -21,7 +21,7 @@ use uflip_measure::detect::knee::Level;
 use uflip_measure::detect::long::{Phase, spread};
 use uflip_measure::mix_counts;
 use uflip_measure::pattern::{Baseline, Pattern};
-use uflip_measure::run::Purpose;
+use uflip_measure::run::Section;
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::error::StoreError;
 use uflip_store::verify::in_parallel;
@@ -35,8 +35,8 @@ pub(super) fn gather(contents: &StoreContents, source: &Source<'_>) -> Result<Fa
     for baseline in Baseline::ALL {
         baselines.extend(baseline_facts(contents, baseline, source)?);
     }
-    let first = contents.runs.iter().find(|r| r.spec.purpose == Purpose::Baseline);
-    let io_size_bytes = first.and_then(|r| r.spec.pattern.basics().first().map(|b| b.io_size.0));
+    let first = contents.runs.iter().find(|r| r.spec.baseline().is_some());
+    let io_size_bytes = first.and_then(|r| r.spec.work.basics().first().map(|b| b.io_size.0));
     let between = BetweenRuns::default();
     let mut facts = Facts { io_size_bytes, baselines, curves: Vec::new(), between };
     facts.curves = curves(contents, &facts, source)?;
@@ -47,9 +47,9 @@ pub(super) fn gather(contents: &StoreContents, source: &Source<'_>) -> Result<Fa
 
 /// The rows of one baseline's own runs, in order of repetition.
 fn baseline_rows(contents: &StoreContents, baseline: Baseline) -> Vec<&RunRow> {
-    let own = |r: &&RunRow| r.spec.purpose == Purpose::Baseline && r.spec.baseline == baseline.name();
+    let own = |r: &&RunRow| r.spec.baseline() == Some(baseline);
     let mut rows: Vec<&RunRow> = contents.runs.iter().filter(own).collect();
-    rows.sort_by_key(|r| (r.spec.repeat, r.spec.id));
+    rows.sort_by_key(|r| (r.spec.belongs.repeat(), r.spec.id));
     rows
 }
 
@@ -183,13 +183,10 @@ struct Summed {
 
 /// Every curve of the store.
 fn curves(contents: &StoreContents, facts: &Facts, source: &Source<'_>) -> Result<Vec<Curve>, StoreError> {
-    let mut rows: Vec<&RunRow> = contents
-        .runs
-        .iter()
-        .filter(|r| r.spec.point.is_some() && r.spec.purpose != Purpose::Calibration)
-        .collect();
+    let mut rows: Vec<&RunRow> =
+        contents.runs.iter().filter(|r| key(r).is_some() && !r.spec.belongs.prepares()).collect();
     // Repeats of one point side by side, so that few are in memory at a time.
-    rows.sort_by_key(|r| (key(r), r.spec.repeat, r.spec.id));
+    rows.sort_by_key(|r| (key(r), r.spec.belongs.repeat(), r.spec.id));
     let groups: Vec<&[&RunRow]> = rows.chunk_by(|a, b| key(a) == key(b)).collect();
     let turns = phases::Turns::new();
     let points =
@@ -197,18 +194,20 @@ fn curves(contents: &StoreContents, facts: &Facts, source: &Source<'_>) -> Resul
     let points: Vec<Option<CurveFacts>> = points.into_iter().collect::<Result<_, _>>()?;
     let mut curves: Vec<Curve> = Vec::new();
     for (group, point) in groups.iter().zip(points) {
-        let (Some(point), Some((micro, name, _))) = (point, key(group[0])) else { continue };
+        let (Some(point), Some((section, name, _))) = (point, key(group[0])) else { continue };
         match curves.last_mut() {
-            Some(last) if last.micro == micro && last.name == name => last.points.push(point),
-            _ => curves.push(Curve { micro: micro.into(), name: name.into(), points: vec![point] }),
+            Some(last) if last.section == section && last.name == name => last.points.push(point),
+            _ => curves.push(Curve { section, name, points: vec![point] }),
         }
     }
     Ok(curves)
 }
 
-/// Micro-benchmark, curve and value.
-fn key(row: &RunRow) -> Option<(&str, &str, i64)> {
-    row.spec.point.as_ref().map(|p| (p.micro_benchmark.as_str(), row.spec.baseline.as_str(), p.value))
+/// Micro-benchmark or line of a job, curve and value.
+fn key(row: &RunRow) -> Option<(Section, uflip_measure::Curve, i64)> {
+    let belongs = &row.spec.belongs;
+    let (_, value, _) = belongs.varying()?;
+    Some((belongs.section()?, belongs.curve()?, value))
 }
 
 /// One point from its repeats; None where none has a running phase.
@@ -221,10 +220,10 @@ fn point(group: &[&RunRow], facts: &Facts, source: &Source<'_>) -> Result<Option
         running.push(if fit { phase } else { phase.condensed(phases::share(group.len())) });
     }
     let levels: Vec<Level> = summed.iter().map(|(_, level, _)| *level).collect();
-    let at = group.first().and_then(|r| r.spec.point.as_ref());
-    Ok(at.zip(together(&levels)).map(|(at, level)| CurveFacts {
-        value: at.value,
-        label: at.label.clone(),
+    let at = group.first().and_then(|r| r.spec.belongs.varying());
+    Ok(at.zip(together(&levels)).map(|((_, value, label), level)| CurveFacts {
+        value,
+        label,
         level,
         runs: summed.iter().map(|(run, _, _)| *run).collect(),
         by_pattern: summed.iter().fold([0, 0], |[a, b], (_, _, of)| [a + of[0], b + of[1]]),
@@ -236,7 +235,7 @@ fn point(group: &[&RunRow], facts: &Facts, source: &Source<'_>) -> Result<Option
 /// parallel copies share it; each pattern of a mix gets past its own.
 fn start_up_of(row: &RunRow, facts: &Facts) -> Option<u64> {
     let of = |baseline| facts.baseline(baseline).and_then(|b| b.start_up).unwrap_or(0);
-    match &row.spec.pattern {
+    match row.spec.pattern()? {
         Pattern::Basic(basic) => Some(of(basic.baseline())),
         Pattern::Replicated { degree, basic } => {
             Some(of(basic.baseline()).div_ceil(u64::from(*degree).max(1)))
@@ -250,7 +249,7 @@ fn start_up_of(row: &RunRow, facts: &Facts) -> Option<u64> {
 }
 
 fn sum_up(row: &RunRow, facts: &Facts, source: &Source<'_>) -> Result<Option<Summed>, StoreError> {
-    let streams = row.spec.pattern.stream_count().max(1);
+    let streams = row.spec.work.stream_count().max(1);
     let from = |ios: usize| running_from(row.spec.io_ignore, start_up_of(row, facts), ios / streams);
     let phases::Taken { phase, by_pattern } = phases::take(row, source, from, None)?;
     Ok(level(&phase, None).map(|level| Summed { level, by_pattern, phase }))

@@ -10,6 +10,7 @@ use super::Profile;
 use super::facts::{Curve, CurveFacts, Facts};
 use serde::{Deserialize, Serialize};
 use uflip_device::Bytes;
+use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::knee::{Level, Ratio, SAME, ratio};
 use uflip_measure::pattern::Baseline;
 
@@ -95,7 +96,7 @@ fn larger_ios(facts: &Facts) -> Option<Hint> {
     let mut gains = Vec::new();
     let mut runs = Vec::new();
     for baseline in [Baseline::Sr, Baseline::Rr, Baseline::Sw] {
-        let curve = facts.curve("granularity", baseline.name())?;
+        let curve = facts.curve(MicroBenchmark::Granularity, baseline)?;
         let at_least = |bytes: i64| curve.points.iter().find(|p| p.value >= bytes);
         let (small, large) = (at_least(4 << 10)?, at_least(32 << 10)?);
         gains.push((baseline, per_byte(small) / per_byte(large), small.value, large.value));
@@ -122,8 +123,8 @@ fn worthwhile(curve: &Curve) -> Option<&CurveFacts> {
 
 /// Hint 2: block size should (currently) be 32 KB.
 fn block_size(facts: &Facts) -> Option<Hint> {
-    let reads = facts.curve("granularity", "SR")?;
-    let writes = facts.curve("granularity", "SW")?;
+    let reads = facts.curve(MicroBenchmark::Granularity, Baseline::Sr)?;
+    let writes = facts.curve(MicroBenchmark::Granularity, Baseline::Sw)?;
     let (read, write) = (worthwhile(reads)?, worthwhile(writes)?);
     let block = read.value.max(write.value);
     let statement = format!(
@@ -138,7 +139,7 @@ fn block_size(facts: &Facts) -> Option<Hint> {
 
 /// Hint 3: blocks should be aligned to flash pages.
 fn alignment(profile: &Profile, facts: &Facts) -> Option<Hint> {
-    let runs: Vec<u32> = facts.curves_of("alignment").flat_map(Curve::runs).collect();
+    let runs: Vec<u32> = facts.curves_of(MicroBenchmark::Alignment).flat_map(Curve::runs).collect();
     if runs.is_empty() {
         return None;
     }
@@ -158,7 +159,7 @@ fn alignment(profile: &Profile, facts: &Facts) -> Option<Hint> {
 
 /// Hint 4: random writes should be limited to a focused area.
 fn locality(profile: &Profile, facts: &Facts) -> Option<Hint> {
-    let curve = facts.curve("locality", "RW")?;
+    let curve = facts.curve(MicroBenchmark::Locality, Baseline::Rw)?;
     let (sw, rw) = (profile.baseline_ms.sw?, profile.baseline_ms.rw?);
     let runs = profile.locality.evidence.get("area_bytes").map(|e| e.runs.clone()).unwrap_or_default();
     let everywhere = rw / sw;
@@ -197,7 +198,7 @@ fn locality(profile: &Profile, facts: &Facts) -> Option<Hint> {
 
 /// Hint 5: sequential writes should be limited to a few partitions.
 fn partitions(profile: &Profile, facts: &Facts) -> Option<Hint> {
-    let curve = facts.curve("partitioning", "SW")?;
+    let curve = facts.curve(MicroBenchmark::Partitioning, Baseline::Sw)?;
     let most = curve.points.last().filter(|p| p.value > 1)?.value;
     let runs = profile.partitions.evidence.get("count").map(|e| e.runs.clone())?;
     let one = |holds, text| Some(hint("partitions", holds, text, runs));
@@ -277,7 +278,11 @@ fn concurrency_and_delay(profile: &Profile, facts: &Facts) -> Option<Hint> {
         return Some(hint(ID, false, text, point.runs.clone()));
     }
     let (gain, _) = parallel.zip(delay)?;
-    let runs = facts.curves_of("parallelism").chain(facts.curves_of("pause")).flat_map(Curve::runs).collect();
+    let runs = facts
+        .curves_of(MicroBenchmark::Parallelism)
+        .chain(facts.curves_of(MicroBenchmark::Pause))
+        .flat_map(Curve::runs)
+        .collect();
     let loss = profile.parallelism.worst.filter(|w| *w < 1.0 / SAME);
     let more =
         loss.map_or_else(String::new, |w| format!(", and many streams at once lose up to x{:.1}", 1.0 / w));
@@ -290,8 +295,8 @@ fn concurrency_and_delay(profile: &Profile, facts: &Facts) -> Option<Hint> {
 /// The pause that shortens the whole, pause included, most.
 fn best_delay(facts: &Facts) -> Option<(&Curve, &CurveFacts, Ratio)> {
     let mut all = Vec::new();
-    for curve in facts.curves_of("pause") {
-        let Some(without) = Baseline::ALL.into_iter().find(|b| b.name() == curve.name) else { continue };
+    for curve in facts.curves_of(MicroBenchmark::Pause) {
+        let Some(without) = curve.name.one() else { continue };
         let Some(without) = facts.level(without) else { continue };
         for point in &curve.points {
             let mut whole = point.level;

@@ -7,6 +7,7 @@
 use super::evidence::{Evidence, EvidenceMap, rounded};
 use super::facts::{Curve, Facts};
 use serde::{Deserialize, Serialize};
+use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::knee::{self, Level, Ratio};
 use uflip_measure::pattern::Baseline;
 
@@ -79,17 +80,17 @@ fn rests_on(facts: &Facts, rule: &str, curve: &Curve, values: &[i64], baselines:
 /// SW, RW and SW or RW over a parameter: what most knees need.
 fn writes<'a>(
     facts: &'a Facts,
-    micro: &str,
+    micro: MicroBenchmark,
     baseline: Baseline,
 ) -> Option<(&'a Curve, &'a Level, &'a Level)> {
-    let curve = facts.curve(micro, baseline.name())?;
+    let curve = facts.curve(micro, baseline)?;
     Some((curve, facts.level(Baseline::Sw)?, facts.level(Baseline::Rw)?))
 }
 
 /// Rule "locality-area".
 pub(super) fn locality(facts: &Facts) -> Locality {
     let mut found = Locality::default();
-    let Some((curve, sw, rw)) = writes(facts, "locality", Baseline::Rw) else { return found };
+    let Some((curve, sw, rw)) = writes(facts, MicroBenchmark::Locality, Baseline::Rw) else { return found };
     let both = [Baseline::Sw, Baseline::Rw];
     let Some(knee) = knee::locality(&curve.points(), rw, sw) else {
         let values: Vec<i64> = curve.points.iter().map(|p| p.value).collect();
@@ -110,7 +111,9 @@ pub(super) fn locality(facts: &Facts) -> Locality {
 /// Rule "partition-knee".
 pub(super) fn partitions(facts: &Facts) -> Partitions {
     let mut found = Partitions::default();
-    let Some((curve, sw, rw)) = writes(facts, "partitioning", Baseline::Sw) else { return found };
+    let Some((curve, sw, rw)) = writes(facts, MicroBenchmark::Partitioning, Baseline::Sw) else {
+        return found;
+    };
     let both = [Baseline::Sw, Baseline::Rw];
     let Some(knee) = knee::partitions(&curve.points(), sw, rw) else {
         put(&mut found.evidence, "count", rests_on(facts, "partition-knee", curve, &[1, 2], &both));
@@ -128,7 +131,7 @@ pub(super) fn partitions(facts: &Facts) -> Partitions {
 /// Rule "order-factors".
 pub(super) fn order(facts: &Facts) -> Order {
     let mut found = Order::default();
-    let Some((curve, sw, rw)) = writes(facts, "order", Baseline::Sw) else { return found };
+    let Some((curve, sw, rw)) = writes(facts, MicroBenchmark::Order, Baseline::Sw) else { return found };
     let mut one = |name: &str, at: Option<(i64, Ratio)>, to: Baseline| {
         let (value, factor) = at?;
         let evidence = rests_on(facts, "order-factors", curve, &[value], &[to]);
@@ -156,7 +159,7 @@ pub(super) fn alignment(facts: &Facts) -> Alignment {
     let mut worst: Option<(knee::Alignment, Baseline)> = None;
     let mut looked_at = Vec::new();
     for baseline in Baseline::ALL {
-        let Some(curve) = facts.curve("alignment", baseline.name()) else { continue };
+        let Some(curve) = facts.curve(MicroBenchmark::Alignment, baseline) else { continue };
         looked_at.extend(curve.runs());
         // A shift by IOSize is aligned, and measured beside the others.
         let aligned = io_size.and_then(|b| curve.at(b)).map(|p| &p.level).or_else(|| facts.level(baseline));
@@ -172,7 +175,7 @@ pub(super) fn alignment(facts: &Facts) -> Alignment {
         }
         return Alignment { evidence, ..Alignment::default() };
     };
-    let runs = facts.curve("alignment", baseline.name()).map(Curve::runs).unwrap_or_default();
+    let runs = facts.curve(MicroBenchmark::Alignment, baseline).map(Curve::runs).unwrap_or_default();
     let beside = Evidence::new("alignment-unit", runs);
     put(&mut evidence, "unit_bytes", beside.clone());
     put(&mut evidence, "penalty_factor", of_factor(&beside, &found.penalty));
@@ -187,7 +190,7 @@ pub(super) fn alignment(facts: &Facts) -> Alignment {
 /// Rule "pause-rw", in ms.
 pub(super) fn pause_rw(facts: &Facts) -> (Option<f64>, Evidence) {
     let both = [Baseline::Sw, Baseline::Rw];
-    let Some((curve, sw, rw)) = writes(facts, "pause", Baseline::Rw) else {
+    let Some((curve, sw, rw)) = writes(facts, MicroBenchmark::Pause, Baseline::Rw) else {
         return (None, Evidence::new("pause-rw", []));
     };
     let Some(found) = knee::pause_rw(&curve.points(), rw, sw) else {

@@ -87,8 +87,8 @@ pub(super) fn levels(facts: &Facts) -> Levels {
         percentiles: b.percentiles.iter().map(|level| cost(level, &b.runs)).collect(),
     });
     let curves = facts.curves.iter().map(|c| CurveLevels {
-        micro_benchmark: c.micro.clone(),
-        baseline: c.name.clone(),
+        micro_benchmark: c.section.to_string(),
+        baseline: c.name.to_string(),
         points: c
             .points
             .iter()

@@ -59,7 +59,7 @@ pub(super) fn take(
     mut spectrum: Option<&mut Spectrum>,
 ) -> Result<Taken, StoreError> {
     let told = usize::try_from(row.outcome.end.ios).unwrap_or(usize::MAX);
-    let data_only = has_data(&row.spec.pattern);
+    let data_only = row.spec.pattern().is_some_and(has_data);
     let mut held: Vec<IoRecord> = Vec::with_capacity(told.min(EXACT_IOS));
     let mut long: Option<Long> = None;
     source(row, &mut |part| {
@@ -69,7 +69,7 @@ pub(super) fn take(
         }
         let long = long.get_or_insert_with(|| {
             let n = told.max(held.len() + part.len());
-            let mut long = Long::new(ignore(n), row.spec.pattern.stream_count(), data_only);
+            let mut long = Long::new(ignore(n), row.spec.work.stream_count(), data_only);
             long.push(&std::mem::take(&mut held), &mut spectrum);
             long
         });
@@ -209,7 +209,7 @@ pub(super) fn share(repeats: usize) -> usize {
 pub(super) fn memory(rows: &[&RunRow]) -> u64 {
     let longest = rows.iter().map(|row| row.outcome.end.ios).max().unwrap_or(0);
     let looking = |row: &&RunRow| {
-        let several = usize::from(row.spec.pattern.stream_count() > 1);
+        let several = usize::from(row.spec.work.stream_count() > 1);
         if row.outcome.end.ios > EXACT_IOS as u64 { LONG[several] } else { longest * LOOKING }
     };
     let kept: u64 = rows.iter().map(|row| row.outcome.end.ios).fold(0, u64::saturating_add).min(GROUP_IOS);

@@ -291,7 +291,7 @@ fn curves_differ(facts: &Facts) -> Vec<Finding> {
         };
         let text = format!(
             "{} of {}: at {} of {} values repeats differ by more than 5 %, at {} by {:.0} %; likely cause there: {}.",
-            curve.micro,
+            curve.section,
             curve.name,
             far.len(),
             curve.points.len(),

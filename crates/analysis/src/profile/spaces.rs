@@ -41,7 +41,7 @@ pub(super) fn reused(plan: &Plan) -> Vec<u32> {
         match step {
             Step::Reset { state } if *state != State::None => used = Ranges::default(),
             Step::Run(spec) => {
-                let spaces: Vec<(u64, u64)> = spec.pattern.basics().into_iter().filter_map(space).collect();
+                let spaces: Vec<(u64, u64)> = spec.work.basics().into_iter().filter_map(space).collect();
                 if spaces.iter().any(|(start, end)| used.overlaps(*start, *end)) {
                     found.push(spec.id);
                 }

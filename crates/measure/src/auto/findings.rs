@@ -13,6 +13,7 @@ use crate::detect::period::Period;
 use crate::detect::startup::StartUp;
 use crate::detect::steady::Steady;
 use crate::micro::Skipped;
+use crate::pattern::Baseline;
 use crate::state::State;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ pub struct Calibration {
     /// The device's state and where it comes from.
     pub state: StateFound,
     /// Each long baseline: `SR`, `RR`, `RW`, `SW`.
-    pub baselines: BTreeMap<String, BaselineFound>,
+    pub baselines: BTreeMap<Baseline, BaselineFound>,
     /// The pause between runs; None until it is chosen.
     pub pause: Option<PauseFound>,
     /// What the plan came to; None until it is made.

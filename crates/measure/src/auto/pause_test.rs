@@ -16,7 +16,7 @@
 //! Limits: a batch longer than the test's may leave more behind.
 
 use super::findings::{PauseFound, PauseTest};
-use super::{AutoError, Role, Script, words};
+use super::{AutoError, CalibrationRole, Script, words};
 use crate::detect::lingering::{Lingering, lingering, pause_ns};
 use crate::pattern::{Baseline, Basic, Location, Mode, Pattern};
 use crate::plan::Step;
@@ -119,11 +119,10 @@ impl Script<'_> {
     /// One test.
     fn test_pause(&mut self, batch: Batch) -> Result<PauseTest, AutoError> {
         let Batch { label, pattern, count, reads, afterwards } = batch;
-        let name = pattern.basics().first().map_or("", |basic| basic.name());
         let mut count_after = self.limits.reads;
         let runs_before = self.rested_reads(&reads)?;
-        let batch = self.run(Role::PauseTest, 1, name, pattern, count)?;
-        let after = self.run(Role::PauseTest, 2, "SR", reads.clone(), count_after)?;
+        let batch = self.run(CalibrationRole::PauseTest, 1, pattern, count)?;
+        let after = self.run(CalibrationRole::PauseTest, 2, reads.clone(), count_after)?;
         let run_batch = batch.id;
         let mut runs_after = vec![after.id];
         self.perform(vec![Step::Run(batch), Step::Run(after)])?;
@@ -137,13 +136,13 @@ impl Script<'_> {
                 break found;
             }
             let more = after_ns.len() as u64;
-            let spec = self.run(Role::PauseTest, 2 + runs_after.len(), "SR", reads.clone(), more)?;
+            let spec = self.run(CalibrationRole::PauseTest, 2 + runs_after.len(), reads.clone(), more)?;
             count_after += more;
             runs_after.push(spec.id);
             self.perform(vec![Step::Run(spec)])?;
         };
         if let Some(pattern) = afterwards {
-            let spec = self.run(Role::PauseTest, 2 + runs_after.len(), "RW", pattern, count)?;
+            let spec = self.run(CalibrationRole::PauseTest, 2 + runs_after.len(), pattern, count)?;
             self.perform(vec![Step::Run(spec)])?;
         }
         Ok(PauseTest { batch: label, runs_before, run_batch, runs_after, found })
@@ -154,7 +153,7 @@ impl Script<'_> {
     fn rested_reads(&mut self, reads: &Pattern) -> Result<Vec<u32>, AutoError> {
         let (mut runs, mut last) = (Vec::new(), f64::INFINITY);
         loop {
-            let spec = self.run(Role::PauseTest, 0, "SR", reads.clone(), self.limits.reads)?;
+            let spec = self.run(CalibrationRole::PauseTest, 0, reads.clone(), self.limits.reads)?;
             runs.push(spec.id);
             let rest = Step::Pause { nanos: self.limits.rest };
             self.perform(vec![rest, Step::Run(spec)])?;

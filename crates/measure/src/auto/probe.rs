@@ -13,7 +13,7 @@
 //! random writes are probed; sequential ones may have a state of their own.
 
 use super::findings::DriftFound;
-use super::{AutoError, Role, Script, words};
+use super::{AutoError, CalibrationRole, Script, words};
 use crate::detect::drift::{Level, drift};
 use crate::detect::interval::{MeanInterval, batch_means};
 use crate::detect::period::period;
@@ -41,7 +41,7 @@ impl Script<'_> {
         loop {
             let number = self.found.state.runs.len();
             let pattern = self.basic(Baseline::Rw);
-            let spec = self.run(Role::StateBefore, number, "RW", pattern, self.limits.probe_ios)?;
+            let spec = self.run(CalibrationRole::StateBefore, number, pattern, self.limits.probe_ios)?;
             let id = spec.id;
             steps.push(Step::Run(spec));
             self.perform(std::mem::take(&mut steps))?;
@@ -88,13 +88,13 @@ impl Script<'_> {
         let mut after = Vec::new();
         for number in 0..self.window() {
             let pattern = self.basic(Baseline::Rw);
-            let spec = self.run(Role::StateAfter, number, "RW", pattern, self.limits.probe_ios)?;
+            let spec = self.run(CalibrationRole::StateAfter, number, pattern, self.limits.probe_ios)?;
             after.push(spec.id);
             steps.push(Step::Run(spec));
         }
         self.perform(steps)?;
         let series = self.responses(&after)?;
-        let ignore = self.found.baselines.get("RW").map_or(0, |b| b.io_ignore as usize);
+        let ignore = self.found.baselines.get(&Baseline::Rw).map_or(0, |b| b.io_ignore as usize);
         let found = level(&series[ignore.min(series.len() / 2)..]);
         let before = self.found.state.level;
         let drift = before

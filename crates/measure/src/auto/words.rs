@@ -11,7 +11,7 @@ impl fmt::Display for Calibration {
             writeln!(f, "{}", pause(found))?;
         }
         for (name, found) in &self.baselines {
-            writeln!(f, "{}", baseline(name, found))?;
+            writeln!(f, "{}", baseline(name.name(), found))?;
         }
         if let Some(found) = &self.plan {
             writeln!(f, "{}", plan(found))?;

@@ -299,7 +299,7 @@ fn a_plan_with_a_broken_pattern_fails_before_the_device_is_touched() {
     let mut plan = plan(State::None);
     for step in &mut plan.steps {
         if let Step::Run(spec) = step {
-            spec.pattern = "SR(io_size=1M, target_size=1K)".parse().unwrap();
+            spec.work = crate::run::Work::Pattern("SR(io_size=1M, target_size=1K)".parse().unwrap());
         }
     }
     let (mut device, mut sink) = (Fake::new(), Memory::default());

@@ -7,8 +7,8 @@
 //! Source: paper 004, appendix A (the lines), 000/001, section 4.2 (a plan's time
 //! and the flash it costs should be known beforehand).
 
-use super::expand::{JobPlan, Role};
-use super::{Job, Line};
+use super::expand::JobPlan;
+use super::{Job, Line, Role};
 use crate::pattern::Mode;
 use crate::plan::Step;
 use crate::run::RunSpec;
@@ -71,7 +71,8 @@ pub fn costs(job: &Job, planned: &JobPlan, assumed: Assumed) -> Vec<LineCost> {
         })
         .collect();
     for segment in &planned.segments {
-        let Some(cost) = costs.get_mut(segment.line) else { continue };
+        let of_line = |cost: &&mut LineCost| cost.number == segment.line_number;
+        let Some(cost) = costs.iter_mut().find(of_line) else { continue };
         for step in &planned.plan.steps[segment.steps.clone()] {
             let spec = match step {
                 Step::Run(spec) => spec,
@@ -81,11 +82,11 @@ pub fn costs(job: &Job, planned: &JobPlan, assumed: Assumed) -> Vec<LineCost> {
                 }
                 Step::Reset { .. } => continue,
             };
-            if segment.optional {
+            if segment.if_grown_percent.is_some() {
                 cost.optional_runs += 1;
                 continue;
             }
-            let role = planned.runs.get(spec.id as usize).map(|run| run.role);
+            let role = spec.job().map(|run| run.role);
             *(if role == Some(Role::Measured) { &mut cost.runs } else { &mut cost.runs_before }) += 1;
             add(cost, spec, assumed);
         }
@@ -94,7 +95,7 @@ pub fn costs(job: &Job, planned: &JobPlan, assumed: Assumed) -> Vec<LineCost> {
 }
 
 fn add(cost: &mut LineCost, spec: &RunSpec, assumed: Assumed) {
-    let Some(basic) = spec.pattern.basics().first().copied() else { return };
+    let Some(basic) = spec.work.basics().first().copied() else { return };
     let io_ns = assumed.latency.0 as f64 + basic.io_size.0 as f64 / assumed.bytes_per_s * 1e9;
     let all_ns = io_ns * spec.io_count as f64;
     let limit_ns = spec.time_limit.map_or(f64::INFINITY, |t| t.0 as f64);

@@ -9,10 +9,10 @@
 //! Source: paper 004, appendix A; P. Chen and D. Patterson, "A new approach to
 //! I/O performance evaluation: self-scaling I/O benchmarks", SIGMETRICS 1993.
 
-use super::expand::{JobPlan, JobRun, Role, Segment};
-use super::{Job, Line};
+use super::expand::{JobPlan, Segment};
+use super::{JobRun, Role};
 use crate::execute::{Control, ExecuteError, Finished, Progress, ResetRequest, execute_steps};
-use crate::pattern::Basic;
+use crate::pattern::{Baseline, Basic};
 use crate::plan::Step;
 use crate::run::{RunSpec, Sink};
 use crate::state::Forget;
@@ -43,35 +43,12 @@ pub fn throughput(bytes: u64, end: &RunEnd) -> Option<f64> {
     (end.ios > 0 && end.elapsed.0 > 0).then(|| bytes as f64 / end.elapsed.as_secs_f64())
 }
 
-/// Whether self-scaling goes on after block size `last`: some pattern's mean
-/// throughput at `last` is larger than at the size before by `percent` or more.
-fn goes_on(line: &Line, runs: &[JobRun], kept: &Kept, round: Option<u32>, at: usize, last: Bytes) -> bool {
-    let Some(percent) = line.until_percent else { return false };
-    let mean = |baseline, block: Bytes| {
-        let of = |run: &&JobRun| {
-            run.line == at
-                && run.round == round
-                && run.role == Role::Measured
-                && run.block == block
-                && run.baseline == baseline
-        };
-        let all: Vec<f64> = runs.iter().filter(of).filter_map(|run| kept.get(&run.id).copied()).collect();
-        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
-    };
-    line.patterns.iter().any(|baseline| {
-        let before = mean(*baseline, Bytes(last.0 / 2));
-        let growth = before.zip(mean(*baseline, last)).map(|(before, now)| now / before - 1.0);
-        growth.is_some_and(|growth| growth >= percent / 100.0)
-    })
-}
-
-/// Does `job`, already expanded to `planned`, on `device`. `kept` has the
+/// Does the job that was expanded to `planned` on `device`. `kept` has the
 /// throughputs of what the sink has already and gets those of what is done.
 ///
 /// # Errors
 /// [`DriveError`] at the first run that fails.
 pub fn drive(
-    job: &Job,
     planned: &JobPlan,
     device: &mut dyn Device,
     sink: &mut dyn Sink,
@@ -81,7 +58,7 @@ pub fn drive(
 ) -> Result<Finished, DriveError> {
     let mut sum = Finished::default();
     for segment in &planned.segments {
-        if segment.optional && !wanted(job, planned, segment, kept) {
+        if !wanted(planned, segment, kept) {
             continue;
         }
         let done = drive_segment(planned, segment, device, sink, kept, control, progress)?;
@@ -129,14 +106,29 @@ pub fn drive_segment(
 /// Bytes of a run's first `ios` IOs.
 pub fn bytes_of(spec: &RunSpec, ios: u64) -> u64 {
     let bytes = |basic: &&Basic| basic.io_size.0.saturating_mul(basic.timing.without_flushes(ios));
-    spec.pattern.basics().first().map_or(0, bytes)
+    spec.work.basics().first().map_or(0, bytes)
 }
 
-/// Whether self-scaling does an optional segment, by the throughputs `kept`.
-pub fn wanted(job: &Job, planned: &JobPlan, segment: &Segment, kept: &Kept) -> bool {
-    let line = job.lines.get(segment.line);
+/// Whether a segment is done, by the throughputs `kept`: in any case, or where
+/// some pattern's mean throughput at the block size before is larger than at the
+/// one before that by the segment's percentage or more.
+pub fn wanted(planned: &JobPlan, segment: &Segment, kept: &Kept) -> bool {
+    let Some(percent) = segment.if_grown_percent else { return true };
     let last = Bytes(segment.block.0 / 2);
-    line.is_some_and(|line| goes_on(line, &planned.runs, kept, segment.round, segment.line, last))
+    let of_line = |run: &JobRun| {
+        run.line_number == segment.line_number && run.round == segment.round && run.role == Role::Measured
+    };
+    let mean = |baseline, block: Bytes| {
+        let of = |run: &JobRun| of_line(run) && run.block == block && run.baseline == baseline;
+        let all = planned.runs().filter(|(_, run)| of(run)).filter_map(|(id, _)| kept.get(&id).copied());
+        let all: Vec<f64> = all.collect();
+        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    };
+    Baseline::ALL.into_iter().any(|baseline| {
+        let before = mean(baseline, Bytes(last.0 / 2));
+        let growth = before.zip(mean(baseline, last)).map(|(before, now)| now / before - 1.0);
+        growth.is_some_and(|growth| growth >= percent / 100.0)
+    })
 }
 
 /// Does again what comes before the segment's first missing run, where the sink
@@ -154,17 +146,15 @@ fn again(
         .collect();
     let Some(missing) = specs.iter().find(|spec| !sink.has(spec.id)) else { return Ok(false) };
     let run = missing.id;
-    let of = |id: u32| planned.runs.get(id as usize);
-    let Some(group) = of(run).map(|run| run.group) else { return Ok(false) };
+    let Some(group) = missing.job().map(|run| run.group) else { return Ok(false) };
     let before = specs.iter().filter(|spec| {
         // After a burst each further pass tells of the state that the one before left.
         let again = |r: &JobRun| r.group == group && (r.role == Role::Before || r.burst.is_some());
-        spec.id < run && of(spec.id).is_some_and(again)
+        spec.id < run && spec.job().is_some_and(again)
     });
     for spec in before {
         let failed = |source| DriveError::Again { run, source };
-        let streams = spec.pattern.streams(spec.io_count, spec.seed);
-        let streams = streams.map_err(|source| ExecuteError::Pattern { run, source })?;
+        let streams = spec.streams().map_err(|source| ExecuteError::Pattern { run, source })?;
         let limits = RunLimits { time: spec.time_limit, stop: control.stop };
         if device.run(streams, &Forget, limits).map_err(failed)?.interrupted {
             return Ok(true);

@@ -2,25 +2,24 @@
 //!
 //! How: a pure function of job, geometry and seed. Lists multiply: block sizes
 //! outermost, then shifts, then the alternatives of what comes before, then
-//! patterns, then repeats. A [`JobRun`] says of each run what it stands for; a
+//! patterns, then repeats. Each run says what it stands for ([`JobRun`]); a
 //! [`Segment`] is a stretch of the plan's steps that is done or left out as a
 //! whole, where the self-scaling rule decides. What the target cannot take is
 //! left out with a reason.
 //!
-//! What comes before (fills and bursts) and endurance passes are ordinary runs
-//! with [`Purpose::Calibration`], every IO of them kept. A run that only its time
+//! What comes before (fills and bursts) and endurance passes are ordinary runs,
+//! every IO of them kept. A run that only its time
 //! ends gets an IOCount that no device reaches ([`FASTEST_IO`]).
 //!
 //! Source: paper 004, appendix A: before each block size the device is written
 //! with a 1 MB buffer, then sequential reads, random reads, sequential writes
 //! and random writes, each three times.
 
-use super::{Amount, Before, Each, Job, Length, Line, Start};
+use super::{Amount, Before, Burst, Each, Extent, Job, JobRun, Length, Line, Role, Start};
 use crate::micro::{Preset, Skipped};
 use crate::pattern::{Baseline, Basic, Location, Pattern, Timing};
 use crate::plan::{FORMAT, Plan, Step};
-use crate::run::{Point, Purpose, RunSpec};
-use serde::Serialize;
+use crate::run::{Belongs, RunSpec, Work};
 use std::ops::Range;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{Bytes, Geometry, Nanos};
@@ -35,60 +34,19 @@ pub const MAX_RUNS: usize = 200_000;
 /// in pieces, so that an interruption loses little.
 const PASS_IOS: u64 = 1 << 20;
 
-/// What a run of a job is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// The experiment itself.
-    Measured,
-    /// It comes before one.
-    Before,
-    /// Whole-device writes of an endurance experiment.
-    Passes,
-}
-
-/// What a run of a job stands for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct JobRun {
-    /// The run's number.
-    pub id: u32,
-    /// The line's place among [`Job::lines`], from 0.
-    pub line: usize,
-    /// What it is for.
-    pub role: Role,
-    /// Runs that were brought about by the same things before have the same.
-    pub group: u32,
-    /// The endurance round that it follows or belongs to, from 0.
-    pub round: Option<u32>,
-    /// Which pattern.
-    pub baseline: Baseline,
-    /// IOSize.
-    pub block: Bytes,
-    /// IOShift.
-    pub shift: Bytes,
-    /// The burst before it: its IOSize and length, as text.
-    pub burst: Option<String>,
-    /// That burst's length.
-    pub burst_time: Option<Nanos>,
-    /// Accesses between two flushes, where there are flushes.
-    pub sync: Option<u32>,
-    /// From 0.
-    pub repeat: u32,
-}
-
 /// Steps that are done or left out together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
     /// Which of the plan's.
     pub steps: Range<usize>,
-    /// The line's place, from 0.
-    pub line: usize,
+    /// The line's number in the job file.
+    pub line_number: usize,
     /// The endurance round, where there is one.
     pub round: Option<u32>,
     /// The block size.
     pub block: Bytes,
-    /// True where self-scaling decides whether it is done.
-    pub optional: bool,
+    /// Where self-scaling decides whether it is done: the growth that it takes.
+    pub if_grown_percent: Option<f64>,
 }
 
 /// A job on a target.
@@ -96,8 +54,6 @@ pub struct Segment {
 pub struct JobPlan {
     /// What is stored and executed.
     pub plan: Plan,
-    /// One for each of the plan's runs, in order.
-    pub runs: Vec<JobRun>,
     /// All steps, in order.
     pub segments: Vec<Segment>,
 }
@@ -120,19 +76,11 @@ pub enum ExpandError {
     Nothing(String),
 }
 
-/// A burst among the alternatives of what comes before.
-#[derive(Clone, Debug)]
-struct BurstRun {
-    baseline: Baseline,
-    block: Bytes,
-    length: Length,
-}
-
 /// One alternative of everything before an experiment.
 #[derive(Clone, Debug)]
 enum Prior {
     Fill(Bytes),
-    Burst(BurstRun),
+    Burst(Burst),
     Idle(Nanos),
 }
 
@@ -147,7 +95,7 @@ fn alternatives(line: &Line, block: Bytes) -> Vec<Vec<Prior>> {
                 let of = |b: &Option<Bytes>| b.unwrap_or(block);
                 let mut distinct: Vec<Bytes> = blocks.iter().map(of).collect();
                 distinct.dedup();
-                let run = |block: Bytes, length: Length| BurstRun { baseline: *baseline, block, length };
+                let run = |block: Bytes, length: Length| Burst { baseline: *baseline, block, length };
                 let both = distinct.iter().flat_map(|b| lengths.iter().map(|l| Prior::Burst(run(*b, *l))));
                 both.collect()
             }
@@ -181,18 +129,21 @@ struct Builder<'a> {
     job: &'a Job,
     out: JobPlan,
     group: u32,
+    segment: u32,
+    runs: usize,
     full: bool,
 }
 
 /// What is common to the runs of one place in an experiment.
 #[derive(Clone)]
 struct Place<'a> {
-    at: usize,
     line: &'a Line,
+    if_grown_percent: Option<f64>,
     round: Option<u32>,
+    passes: Option<u64>,
     block: Bytes,
     shift: Bytes,
-    burst: Option<BurstRun>,
+    burst: Option<Burst>,
     sync: Option<u32>,
 }
 
@@ -214,18 +165,18 @@ pub fn expand(job: &Job, target: &str, geometry: Geometry, seed: u64) -> Result<
         skipped: Vec::new(),
         notes: Vec::new(),
     };
-    let out = JobPlan { plan, runs: Vec::new(), segments: Vec::new() };
-    let mut builder = Builder { job, out, group: 0, full: false };
-    for (at, line) in job.lines.iter().enumerate() {
+    let out = JobPlan { plan, segments: Vec::new() };
+    let mut builder = Builder { job, out, group: 0, segment: 0, runs: 0, full: false };
+    for line in &job.lines {
         match &line.endurance {
-            None => builder.experiment(at, line, None),
-            Some(_) => builder.endurance(at, line),
+            None => builder.experiment(line, None, None),
+            Some(_) => builder.endurance(line),
         }
         if builder.full {
             return Err(ExpandError::TooMany { line: line.number, name: line.name.clone() });
         }
     }
-    if builder.out.runs.iter().all(|run| run.role == Role::Before) {
+    if builder.out.runs().all(|(_, run)| run.role == Role::Before) {
         let first = builder.out.plan.skipped.first();
         let why = first.map_or("there are no lines".to_string(), |s| format!("{}: {}", s.label, s.reason));
         return Err(ExpandError::Nothing(why));
@@ -235,22 +186,23 @@ pub fn expand(job: &Job, target: &str, geometry: Geometry, seed: u64) -> Result<
 
 impl Builder<'_> {
     /// The runs of a line without passes.
-    fn experiment(&mut self, at: usize, line: &Line, round: Option<u32>) {
-        let optional = further(line, self.out.plan.geometry);
-        let own = line.block_sizes.iter().map(|block| (*block, false));
-        for (block, optional) in own.chain(optional.into_iter().map(|block| (block, true))) {
+    fn experiment(&mut self, line: &Line, round: Option<u32>, passes: Option<u64>) {
+        let further = further(line, self.out.plan.geometry);
+        let own = line.block_sizes.iter().map(|block| (*block, None));
+        for (block, if_grown_percent) in own.chain(further.into_iter().map(|b| (b, line.until_percent))) {
             let from = self.out.plan.steps.len();
             for shift in &line.shifts {
                 for prior in alternatives(line, block) {
                     let burst = prior.iter().rev().find_map(|p| match p {
-                        Prior::Burst(burst) => Some(burst.clone()),
+                        Prior::Burst(burst) => Some(*burst),
                         _ => None,
                     });
                     let syncs = line.syncs.iter().map(|n| Some(*n));
                     let none = line.syncs.is_empty().then_some(None);
                     for sync in syncs.chain(none) {
-                        let burst = burst.clone();
-                        let place = Place { at, line, round, block, shift: *shift, burst, sync };
+                        let shift = *shift;
+                        let place =
+                            Place { line, if_grown_percent, round, passes, block, shift, burst, sync };
                         self.measured(&place, &prior);
                     }
                     if self.full {
@@ -258,8 +210,19 @@ impl Builder<'_> {
                     }
                 }
             }
-            let steps = from..self.out.plan.steps.len();
-            self.out.segments.push(Segment { steps, line: at, round, block, optional });
+            self.segment(
+                from,
+                &Segment { steps: 0..0, line_number: line.number, round, block, if_grown_percent },
+            );
+        }
+    }
+
+    /// Ends the segment that began with step `from`; one without steps is none.
+    fn segment(&mut self, from: usize, segment: &Segment) {
+        let steps = from..self.out.plan.steps.len();
+        if !steps.is_empty() {
+            self.out.segments.push(Segment { steps, ..segment.clone() });
+            self.segment += 1;
         }
     }
 
@@ -290,7 +253,7 @@ impl Builder<'_> {
 
     fn skip(&mut self, place: &Place<'_>, baseline: Baseline, reason: String) {
         let skipped = Skipped {
-            micro_benchmark: section(place),
+            micro_benchmark: meaning(place).section(),
             baseline: baseline.to_string(),
             label: place.block.exact(),
             reason,
@@ -306,7 +269,7 @@ impl Builder<'_> {
             Prior::Fill(block) => {
                 let whole = self.out.plan.geometry.capacity.0 / block.0.max(1);
                 let fill = Basic { location: Location::Sequential, ..Baseline::Sw.basic(*block) };
-                self.before(place, fill, (Some(whole.max(1)), None), None);
+                self.before(place, fill, (Some(whole.max(1)), None), false);
             }
             Prior::Burst(burst) => {
                 let basic = Basic {
@@ -318,21 +281,15 @@ impl Builder<'_> {
                     Length::Time(time) => (None, Some(time)),
                     Length::Count(count) => (Some(count), None),
                 };
-                self.before(place, basic, length, Some(burst));
+                self.before(place, basic, length, true);
             }
         }
     }
 
     /// A run before an experiment, or a word on why it is left out.
-    fn before(
-        &mut self,
-        place: &Place<'_>,
-        basic: Basic,
-        length: (Option<u64>, Option<Nanos>),
-        burst: Option<&BurstRun>,
-    ) {
+    fn before(&mut self, place: &Place<'_>, basic: Basic, length: (Option<u64>, Option<Nanos>), burst: bool) {
         if let Err(reason) = Pattern::Basic(basic).check(self.out.plan.geometry) {
-            let what = if burst.is_some() { "burst before" } else { "fill before" };
+            let what = if burst { "burst before" } else { "fill before" };
             return self.skip(place, basic.baseline(), format!("{what}: {reason}"));
         }
         let place = Place { block: basic.io_size, shift: Bytes(0), sync: None, ..place.clone() };
@@ -340,12 +297,14 @@ impl Builder<'_> {
     }
 
     /// The rounds of a line with passes.
-    fn endurance(&mut self, at: usize, line: &Line) {
+    fn endurance(&mut self, line: &Line) {
         let Some(endurance) = &line.endurance else { return };
         let then = endurance.then.as_ref().and_then(|name| self.named(name));
         let block = line.block_sizes.first().copied().unwrap_or_default();
         let basic = Basic { location: Location::Sequential, ..basic(line, Baseline::Sw, block, Bytes(0)) };
-        let place = Place { at, line, round: None, block, shift: Bytes(0), burst: None, sync: None };
+        let (round, passes, burst, sync) = (None, None, None, None);
+        let place =
+            Place { line, if_grown_percent: None, round, passes, block, shift: Bytes(0), burst, sync };
         let geometry = self.out.plan.geometry;
         let pattern = match Pattern::Basic(basic).resolve(geometry) {
             Ok(pattern) if pattern.check(geometry).is_ok() => pattern,
@@ -359,7 +318,8 @@ impl Builder<'_> {
         let slots = (size.0 / block.0.max(1)).max(1);
         let passes_at_once = (PASS_IOS / slots).max(1);
         for round in 0..endurance.rounds {
-            let place = Place { round: Some(round), ..place.clone() };
+            let passes = endurance.passes.saturating_mul(u64::from(round) + 1);
+            let place = Place { round: Some(round), passes: Some(passes), ..place.clone() };
             let from = self.out.plan.steps.len();
             let (mut left, mut piece) = (endurance.passes, 0);
             while left > 0 && !self.full {
@@ -369,10 +329,11 @@ impl Builder<'_> {
                 left -= now;
                 piece += 1;
             }
-            let steps = from..self.out.plan.steps.len();
-            self.out.segments.push(Segment { steps, line: at, round: Some(round), block, optional: false });
-            if let Some((at, line)) = &then {
-                self.experiment(*at, line, Some(round));
+            let line_number = line.number;
+            let all = Segment { steps: 0..0, line_number, round: Some(round), block, if_grown_percent: None };
+            self.segment(from, &all);
+            if let Some(line) = &then {
+                self.experiment(line, Some(round), Some(passes));
             }
             if self.full {
                 return;
@@ -380,9 +341,8 @@ impl Builder<'_> {
         }
     }
 
-    fn named(&self, name: &str) -> Option<(usize, Line)> {
-        let mut lines = self.job.lines.iter().enumerate();
-        lines.find(|(_, line)| line.name == name).map(|(at, line)| (at, line.clone()))
+    fn named(&self, name: &str) -> Option<Line> {
+        self.job.lines.iter().find(|line| line.name == name).cloned()
     }
 
     /// Adds a run; its pattern is known to fit.
@@ -394,35 +354,35 @@ impl Builder<'_> {
         (count, time): (Option<u64>, Option<Nanos>),
         repeat: u32,
     ) {
+        let id = self.runs;
         let plan = &mut self.out.plan;
-        let id = self.out.runs.len();
         self.full |= id >= MAX_RUNS;
         let Ok(pattern) = Pattern::Basic(basic).resolve(plan.geometry) else { return };
         if self.full {
             return;
         }
+        self.runs += 1;
         let id = id as u32;
         let seed = derive_seed(plan.seed, u64::from(id));
         if place.line.pause > Nanos::ZERO && !plan.steps.is_empty() {
             plan.steps.push(Step::Pause { nanos: place.line.pause });
         }
-        let label = basic.io_size.exact();
+        let meaning = JobRun {
+            segment: self.segment,
+            role,
+            group: self.group,
+            baseline: basic.baseline(),
+            sync: place.sync.filter(|_| role == Role::Measured),
+            window: place.line.window.filter(|_| role == Role::Measured),
+            extent: extent(place, role, count),
+            logical_block: self.job.logical_block,
+            repeat,
+            ..meaning(place)
+        };
         plan.steps.push(Step::Run(RunSpec {
             id,
-            purpose: if role == Role::Measured { Purpose::MicroBenchmark } else { Purpose::Calibration },
-            baseline: basic.baseline().to_string(),
-            point: Some(Point {
-                micro_benchmark: match role {
-                    Role::Measured => section(place),
-                    Role::Before => format!("before {}", place.line.name),
-                    Role::Passes => place.line.name.clone(),
-                },
-                parameter: "IOSize".to_string(),
-                value: i64::try_from(basic.io_size.0).unwrap_or(i64::MAX),
-                label,
-            }),
-            repeat,
-            pattern: started(pattern, seed),
+            belongs: Belongs::Job(meaning),
+            work: Work::Pattern(started(pattern, seed)),
             io_count: basic
                 .timing
                 .with_flushes(count.or(time.map(|t| t.0 / FASTEST_IO.0)).unwrap_or(1).max(1)),
@@ -430,47 +390,42 @@ impl Builder<'_> {
             seed,
             time_limit: time,
         }));
-        let burst_length = place.burst.as_ref().map(|b| b.length);
-        self.out.runs.push(JobRun {
-            id,
-            line: place.at,
-            role,
-            group: self.group,
-            round: place.round,
-            baseline: basic.baseline(),
-            block: place.block,
-            shift: place.shift,
-            burst: place.burst.as_ref().map(burst_text),
-            burst_time: burst_length.and_then(|l| if let Length::Time(t) = l { Some(t) } else { None }),
-            sync: place.sync.filter(|_| role == Role::Measured),
-            repeat,
-        });
     }
 }
 
-/// `rw(bs=2K,time=5s)`.
-fn burst_text(burst: &BurstRun) -> String {
-    let name = burst.baseline.name().to_ascii_lowercase();
-    format!("{name}(bs={},{})", burst.block.exact(), burst.length)
+/// What the place alone says of its runs.
+fn meaning(place: &Place<'_>) -> JobRun {
+    JobRun {
+        line: place.line.name.clone(),
+        line_number: place.line.number,
+        segment: 0,
+        if_grown_percent: place.if_grown_percent,
+        role: Role::Measured,
+        group: 0,
+        round: place.round,
+        passes: place.passes,
+        baseline: Baseline::Sr,
+        block: place.block,
+        shift: place.shift,
+        shifts: place.line.shifts.len() > 1,
+        burst: place.burst,
+        sync: place.sync,
+        window: None,
+        extent: Extent::Time,
+        logical_block: None,
+        repeat: 0,
+    }
 }
 
-/// The name of the curve that a measured run belongs to: the line's, with what
-/// else varies in it besides the block size.
-fn section(place: &Place<'_>) -> String {
-    let mut name = place.line.name.clone();
-    if place.line.shifts.len() > 1 || place.shift != Bytes(0) {
-        name += &format!(" shift={}", place.shift.exact());
+/// What a run of `count` accesses ends with.
+fn extent(place: &Place<'_>, role: Role, count: Option<u64>) -> Extent {
+    match (role, count, place.line) {
+        (Role::Passes, ..) => Extent::Whole,
+        (_, None, _) => Extent::Time,
+        (Role::Measured, _, Line { count: None, bytes: Some(Amount::Bytes(_)), .. }) => Extent::Bytes,
+        (Role::Measured, _, Line { count: None, .. }) => Extent::Whole,
+        _ => Extent::Count,
     }
-    if let Some(burst) = &place.burst {
-        name += &format!(" after {}", burst_text(burst));
-    }
-    if let Some(sync) = place.sync {
-        name += &format!(" sync={sync}");
-    }
-    if let Some(round) = place.round {
-        name += &format!(" round={round}");
-    }
-    name
 }
 
 /// Accesses that the line's `bytes=` comes to.
@@ -515,8 +470,42 @@ fn started(mut pattern: Pattern, seed: u64) -> Pattern {
 }
 
 impl JobPlan {
+    /// The job whose plan was stored: what its runs stand for is taken from the
+    /// plan alone. `None` where a run is no job's.
+    pub fn stored(plan: Plan) -> Option<JobPlan> {
+        let (mut segments, mut from) = (Vec::<Segment>::new(), 0);
+        let mut last = None;
+        for (at, step) in plan.steps.iter().enumerate() {
+            let Step::Run(spec) = step else { continue };
+            let run = spec.job()?;
+            match segments.last_mut() {
+                Some(segment) if last == Some(run.segment) => segment.steps.end = at + 1,
+                _ => segments.push(Segment {
+                    steps: from..at + 1,
+                    line_number: run.line_number,
+                    round: run.round,
+                    // What comes before may have another size than what it is for.
+                    block: run.block,
+                    if_grown_percent: run.if_grown_percent,
+                }),
+            }
+            if let Some(segment) = segments.last_mut()
+                && run.role == Role::Measured
+            {
+                segment.block = run.block;
+            }
+            (last, from) = (Some(run.segment), at + 1);
+        }
+        Some(JobPlan { plan, segments })
+    }
+
+    /// Its runs, in order, with what each stands for.
+    pub fn runs(&self) -> impl Iterator<Item = (u32, &JobRun)> {
+        self.plan.runs().filter_map(|spec| Some((spec.id, spec.job()?)))
+    }
+
     /// True where any of its runs writes.
     pub fn writes(&self) -> bool {
-        self.plan.runs().any(|run| run.pattern.writes())
+        self.plan.runs().any(|run| run.work.writes())
     }
 }

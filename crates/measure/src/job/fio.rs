@@ -11,8 +11,8 @@
 //! same job visits other addresses; fio adds to the end of the device where
 //! `start=random` wraps here.
 
-use super::expand::{JobPlan, Role};
-use super::{Amount, Each, Job, JobError, Line, Start};
+use super::expand::JobPlan;
+use super::{Amount, Each, Job, JobError, Line, Role, Start};
 use crate::pattern::{Baseline, Location, Pattern, Timing};
 use crate::plan::Step;
 use uflip_device::{Buffering, Bytes, IoRecord, Nanos};
@@ -28,15 +28,16 @@ pub fn to_fio(job: &Job, planned: &JobPlan, target: &str, buffering: Buffering) 
          refill_buffers\nallrandrepeat=1\n"
     );
     let mut pause = Nanos::ZERO;
-    for segment in planned.segments.iter().filter(|s| !s.optional) {
+    for segment in planned.segments.iter().filter(|s| s.if_grown_percent.is_none()) {
         for step in &planned.plan.steps[segment.steps.clone()] {
             match step {
                 Step::Pause { nanos } => pause = pause.max(*nanos),
                 Step::Reset { .. } => {}
                 Step::Run(spec) => {
-                    let role = planned.runs.get(spec.id as usize).map(|run| run.role);
-                    let Pattern::Basic(basic) = &spec.pattern else { continue };
-                    let name = spec.point.as_ref().map_or("run", |p| p.micro_benchmark.as_str());
+                    let role = spec.job().map(|run| run.role);
+                    let Some(Pattern::Basic(basic)) = spec.pattern() else { continue };
+                    let name =
+                        spec.belongs.section().map_or_else(|| "run".into(), |section| section.to_string());
                     let kind = if role == Some(Role::Measured) { "" } else { "; not measured\n" };
                     let rw = match basic.baseline() {
                         Baseline::Sr => "read",

@@ -92,7 +92,7 @@ fn errors_name_line_column_and_what_to_type() {
 /// Labels of the runs in order: role, pattern, block size, repeat.
 fn runs(text: &str) -> Vec<String> {
     let planned = expand(&parse(text).unwrap(), "t", GEOMETRY, 1).unwrap();
-    let one = |run: &JobRun| {
+    let one = |(_, run): (u32, &JobRun)| {
         let role = match run.role {
             Role::Before => "before ",
             Role::Measured => "",
@@ -100,7 +100,7 @@ fn runs(text: &str) -> Vec<String> {
         };
         format!("{role}{} {} {}", run.baseline, run.block.exact(), run.repeat)
     };
-    planned.runs.iter().map(one).collect()
+    planned.runs().map(one).collect()
 }
 
 #[test]
@@ -136,14 +136,14 @@ fn runs_are_what_the_line_says() {
     let planned = expand(&job, "t", GEOMETRY, 9).unwrap();
     let specs: Vec<_> = planned.plan.runs().collect();
     assert_eq!((specs[0].io_count, specs[0].time_limit), (256, Some(Nanos::from_secs(2))));
-    let text = specs[1].pattern.to_string();
+    let text = specs[1].work.to_string();
     assert_eq!(text, "RW(io_size=4K, io_shift=512B, target_offset=0B, target_size=64M, repeat=no)");
-    assert!(specs[0].pattern.to_string().contains("start="), "{}", specs[0].pattern);
+    assert!(specs[0].work.to_string().contains("start="), "{}", specs[0].work);
     assert_eq!(
-        (specs[2].io_count, specs[2].pattern.to_string()),
+        (specs[2].io_count, specs[2].work.to_string()),
         (192, "SW(io_size=1M, target_offset=0B, target_size=64M)".into())
     );
-    assert_eq!(specs.len(), planned.runs.len());
+    assert_eq!(specs.len(), planned.runs().count());
     assert_eq!(expand(&job, "t", GEOMETRY, 9).unwrap(), planned);
 }
 
@@ -159,8 +159,8 @@ fn syncs_multiply_and_all_is_the_target_space() {
     let planned = expand(&job, "t", GEOMETRY, 9).unwrap();
     let specs: Vec<_> = planned.plan.runs().collect();
     assert_eq!(specs.iter().map(|s| s.io_count).collect::<Vec<_>>(), [16, 10, 60], "with their flushes");
-    assert_eq!(planned.runs.iter().map(|r| r.sync).collect::<Vec<_>>(), [Some(1), Some(4), None]);
-    assert!(specs[1].pattern.to_string().ends_with(", repeat=no, sync=4)"), "{}", specs[1].pattern);
+    assert_eq!(planned.runs().map(|(_, r)| r.sync).collect::<Vec<_>>(), [Some(1), Some(4), None]);
+    assert!(specs[1].work.to_string().ends_with(", repeat=no, sync=4)"), "{}", specs[1].work);
     assert_eq!(drive::bytes_of(specs[1], 10), 8 * 4096);
     let costs = costs(&job, &planned, Assumed::default());
     assert_eq!((costs[0].write_bytes, costs[1].write_bytes), (Bytes(16 * 4096), Bytes(60 << 20)));
@@ -170,7 +170,7 @@ fn syncs_multiply_and_all_is_the_target_space() {
 fn what_does_not_fit_is_left_out_with_a_reason() {
     let geometry = Geometry { capacity: Bytes(1 << 20), sector: Bytes(4096) };
     let planned = expand(&parse("a sr bs=512,4K,2M count=1").unwrap(), "t", geometry, 1).unwrap();
-    assert_eq!((planned.runs.len(), planned.plan.skipped.len()), (1, 2));
+    assert_eq!((planned.runs().count(), planned.plan.skipped.len()), (1, 2));
     assert!(planned.plan.skipped[0].reason.contains("sector"), "{:?}", planned.plan.skipped);
     assert!(matches!(
         expand(&parse("a sr bs=512 count=1").unwrap(), "t", geometry, 1),
@@ -184,7 +184,8 @@ fn what_does_not_fit_is_left_out_with_a_reason() {
 fn self_scaling_adds_segments_that_may_be_left_out() {
     let job = parse("a sr bs=4K..1M count=1 until=2.5%").unwrap();
     let planned = expand(&job, "t", GEOMETRY, 1).unwrap();
-    let optional: Vec<Bytes> = planned.segments.iter().filter(|s| s.optional).map(|s| s.block).collect();
+    let optional: Vec<Bytes> =
+        planned.segments.iter().filter(|s| s.if_grown_percent.is_some()).map(|s| s.block).collect();
     assert_eq!(optional, [2, 4, 8].map(|mb| Bytes(mb << 20)));
     let steps: usize = planned.segments.iter().map(|s| s.steps.len()).sum();
     assert_eq!(steps, planned.plan.steps.len());
@@ -264,7 +265,7 @@ proptest! {
             let again = parse(&job.to_string());
             prop_assert_eq!(again.unwrap().lines.len(), job.lines.len());
             if let Ok(planned) = expand(&job, "t", GEOMETRY, 1) {
-                prop_assert!(planned.runs.len() <= expand::MAX_RUNS);
+                prop_assert!(planned.runs().count() <= expand::MAX_RUNS);
                 costs(&job, &planned, Assumed::default());
             }
         }
@@ -338,5 +339,19 @@ fn the_documentation_is_true() {
     }
     for key in parse::KEYS.split([',', ' ']).filter(|key| !key.is_empty() && *key != "or") {
         assert!(text.contains(&format!("`{key}=")), "{key} is not documented");
+    }
+}
+
+/// What the runs stand for is in the plan: nobody needs the job to tell.
+#[test]
+fn a_stored_plan_says_what_its_runs_stand_for() {
+    for text in suite::SUITES.iter().map(|(_, text)| *text).chain([
+        "a sw bs=4K,8K shift=0,2K count=4 reps=2 each=run pause=1ms before=idle(1ms),rw(bs=same|2K,count=3|5)",
+        "a sr bs=4K count=1 until=2.5%\nb sw bs=1M passes=1 rounds=2 then=a\nc rw bs=4K sync=1,4 count=8",
+    ]) {
+        let planned = expand(&parse(text).unwrap(), "t", GEOMETRY, 3).unwrap();
+        let text = serde_json::to_string(&planned.plan).unwrap();
+        let stored = JobPlan::stored(serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(stored, planned);
     }
 }

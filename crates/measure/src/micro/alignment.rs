@@ -13,6 +13,7 @@ const SECTOR: u64 = 512;
 /// The row of Table 1.
 pub const ROW: Row = Row {
     name: "alignment",
+    title: "Alignment: IOs shifted off their size's grid",
     parameter: "IOShift",
     curves: BASELINES,
     values,

@@ -15,6 +15,7 @@ pub const PAUSE: Nanos = Nanos::from_millis(100);
 /// The row of Table 1.
 pub const ROW: Row = Row {
     name: "bursts",
+    title: "Bursts: idle time after groups of IOs",
     parameter: "Burst",
     curves: BASELINES,
     values,

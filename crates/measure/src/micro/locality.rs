@@ -11,6 +11,7 @@ use uflip_device::Bytes;
 /// The row of Table 1.
 pub const ROW: Row = Row {
     name: "locality",
+    title: "Locality: IOs within a smaller and smaller target space",
     parameter: "TargetSize",
     curves: BASELINES,
     values,

@@ -12,6 +12,7 @@ use uflip_device::Bytes;
 /// The row of Table 1.
 pub const ROW: Row = Row {
     name: "mix",
+    title: "Mix: two baselines interleaved",
     parameter: "Ratio",
     curves: &[
         Curve::Pair(Baseline::Sr, Baseline::Rr),

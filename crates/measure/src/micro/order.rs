@@ -12,6 +12,7 @@ use uflip_device::Bytes;
 /// The row of Table 1.
 pub const ROW: Row = Row {
     name: "order",
+    title: "Order: steps forward, backward and in place",
     parameter: "Incr",
     curves: SEQUENTIAL,
     values,

@@ -10,6 +10,7 @@ use uflip_device::Bytes;
 /// The row of Table 1.
 pub const ROW: Row = Row {
     name: "parallelism",
+    title: "Parallelism: several streams at once",
     parameter: "ParallelDegree",
     curves: BASELINES,
     values,

@@ -12,6 +12,7 @@ use uflip_device::Bytes;
 /// The row of Table 1.
 pub const ROW: Row = Row {
     name: "partitioning",
+    title: "Partitioning: sequential IOs spread over partitions",
     parameter: "Partitions",
     curves: SEQUENTIAL,
     values,

@@ -12,6 +12,7 @@ const UNIT: i64 = 100_000;
 /// The row of Table 1.
 pub const ROW: Row = Row {
     name: "pause",
+    title: "Pause: idle time after each IO",
     parameter: "Pause",
     curves: BASELINES,
     values,

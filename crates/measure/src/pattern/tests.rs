@@ -220,9 +220,9 @@ fn each_baseline_has_its_own_counts() {
     let plan = make_plan(&options, GEOMETRY).unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for run in plan.runs() {
-        let of_granularity = run.point.as_ref().is_some_and(|p| p.micro_benchmark == "granularity");
+        let of_granularity = run.point().is_some_and(|p| p.micro == crate::MicroBenchmark::Granularity);
         if of_granularity {
-            seen.insert((run.baseline.clone(), run.io_count, run.io_ignore));
+            seen.insert((run.curve_name(), run.io_count, run.io_ignore));
         }
     }
     let expected = [("RR", 120, 12), ("RW", 140, 14), ("SR", 110, 11), ("SW", 130, 13)];

@@ -9,8 +9,8 @@
 //!
 //! Limits: [`MAX_STEPS`], [`MAX_RUNS`], [`MAX_IOS`], [`MAX_TIME`], [`MAX_TEXT`].
 
-use super::{FORMAT, Plan, Step};
-use crate::run::RunSpec;
+use super::{FORMAT, OLDEST_FORMAT, Plan, Step};
+use crate::run::{Belongs, RunSpec};
 use crate::state::State;
 use std::collections::HashMap;
 use std::fmt;
@@ -87,9 +87,12 @@ pub fn check(plan: &Plan, geometry: Geometry) -> Result<(), PlanFault> {
 }
 
 fn head(plan: &Plan, geometry: Geometry) -> Result<(), Wrong> {
-    if plan.format != FORMAT {
+    if !(OLDEST_FORMAT..=FORMAT).contains(&plan.format) {
         return wrong(
-            format!("it is a plan of format {}, and this uflip reads format {FORMAT}", plan.format),
+            format!(
+                "it is a plan of format {}, and this uflip reads formats {OLDEST_FORMAT} to {FORMAT}",
+                plan.format
+            ),
             "use the version that made it",
         );
     }
@@ -161,39 +164,56 @@ fn one_run(run: &RunSpec, geometry: Geometry) -> Result<(), Wrong> {
             "type a larger io_count or a smaller io_ignore",
         );
     }
-    let streams = run.pattern.stream_count() as u64;
+    let Some(pattern) = run.pattern() else {
+        return wrong(
+            format!("it runs {}, and a plan executes patterns only", run.work),
+            "leave the step out",
+        );
+    };
+    let streams = pattern.stream_count() as u64;
     if run.io_count.checked_mul(streams).is_none_or(|ios| ios > MAX_IOS) {
         return wrong(
             format!("{} IOs in each of {streams} streams are more than can be counted", run.io_count),
             format!("type an io_count of at most {}", MAX_IOS / streams.max(1)),
         );
     }
-    if run.pattern.basics().iter().any(|basic| basic.target_size.is_none()) {
+    if pattern.basics().iter().any(|basic| basic.target_size.is_none()) {
         return wrong(
             "the pattern's target_size is open",
             "type one, such as target_size=1G; a plan says where each run goes",
         );
     }
     // With a limit, what is due later is not begun.
-    let instants = run.time_limit.map_or_else(|| run.pattern.check_instants(run.io_count), |_| Ok(()));
-    if let Err(error) = run.pattern.check(geometry).and(instants) {
+    let instants = run.time_limit.map_or_else(|| pattern.check_instants(run.io_count), |_| Ok(()));
+    if let Err(error) = pattern.check(geometry).and(instants) {
         let text = error.to_string();
         // The pattern's own words say what to type.
         let (what, instead) = text.rsplit_once("; ").unwrap_or((&text, "mend the pattern"));
         return wrong(what, instead);
     }
-    for basic in run.pattern.basics() {
+    for basic in pattern.basics() {
         time("the pattern's pause", basic.timing.pause())?;
     }
     match run.time_limit {
         Some(Nanos::ZERO) => return wrong("time_limit is 0", "type a longer one or null"),
         limit => time("time_limit", limit.unwrap_or_default())?,
     }
-    let point = run.point.iter().flat_map(|p| [&p.micro_benchmark, &p.parameter, &p.label]);
-    if point.chain([&run.baseline]).any(|text| text.len() > MAX_TEXT) {
+    if names(&run.belongs).iter().any(|text| text.len() > MAX_TEXT) {
         return wrong("a name is too long", format!("type at most {MAX_TEXT} bytes"));
     }
     Ok(())
+}
+
+/// The names that somebody else may have chosen.
+fn names(belongs: &Belongs) -> Vec<&str> {
+    match belongs {
+        Belongs::Named(named) => vec![&named.name, &named.curve_name, &named.parameter, &named.label],
+        Belongs::Job(run) => vec![&run.line],
+        Belongs::Program(step) => vec![&step.program, &step.step],
+        Belongs::Point(_) | Belongs::Baseline { .. } | Belongs::Calibration(_) | Belongs::Single => {
+            Vec::new()
+        }
+    }
 }
 
 /// Whether the runs that are kept are those of the plan.
@@ -222,7 +242,7 @@ fn difference(planned: &RunSpec, kept: &RunSpec) -> String {
         (is != was).then(|| format!("it was measured with {name} {was}, and the plan says {is}"))
     };
     let limit = |spec: &RunSpec| spec.time_limit.map_or("none".to_string(), |t| t.to_string());
-    told("the pattern", planned.pattern.to_string(), kept.pattern.to_string())
+    told("the pattern", planned.work.to_string(), kept.work.to_string())
         .or_else(|| told("io_count", planned.io_count.to_string(), kept.io_count.to_string()))
         .or_else(|| told("io_ignore", planned.io_ignore.to_string(), kept.io_ignore.to_string()))
         .or_else(|| told("seed", planned.seed.to_string(), kept.seed.to_string()))

@@ -54,7 +54,8 @@ fn each_thing_that_is_wrong_is_told_with_its_step() {
         ("pattern", json!("SR("), "expected"),
         ("time_limit", json!(u64::MAX), "longer than 52 days"),
         ("time_limit", json!(0), "time_limit is 0"),
-        ("baseline", json!("x".repeat(5000)), "a name is too long"),
+        ("baseline", json!("x".repeat(5000)), "xxx…' is not a baseline"),
+        ("purpose", json!("job"), "does not say of which line"),
         ("seed", json!(null), "invalid type"),
         ("seed", json!(-1), "invalid"),
     ] {
@@ -64,7 +65,7 @@ fn each_thing_that_is_wrong_is_told_with_its_step() {
     let size = format!("SR(io_size={}B, target_size=64M)", u64::from(largest) + 1);
     assert!(!fault(at("pattern", json!(size))).is_empty());
     for (field, value, word) in [
-        ("format", json!(2), "a plan of format 2"),
+        ("format", json!(3), "a plan of format 3"),
         ("tool_version", json!(""), "no version"),
         ("geometry", json!({"capacity": 1 << 20, "sector": 512}), "make one for this target"),
         ("geometry", json!({"capacity": 64 << 20, "sector": 4096}), "sectors of"),
@@ -78,6 +79,11 @@ fn each_thing_that_is_wrong_is_told_with_its_step() {
         plan["steps"][2].as_object_mut().unwrap().remove("seed");
     });
     assert!(missing.contains("seed"), "{missing}");
+    let long = fault(|plan| {
+        plan["steps"][2]["purpose"] = json!("micro_benchmark");
+        plan["steps"][2]["point"] = json!({"micro_benchmark": "x".repeat(5000), "value": 1});
+    });
+    assert!(long.contains("a name is too long"), "{long}");
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn kept_runs_are_the_plans_own() {
     };
     assert!(changed(&|run| run.io_count += 1).contains("measured with io_count"));
     assert!(changed(&|run| run.seed ^= 1).contains("measured with seed"));
-    assert!(changed(&|run| run.repeat += 1).contains("another name, repeat"));
+    assert!(changed(&|run| run.belongs = Belongs::Single).contains("another name, repeat"));
     assert!(changed(&|run| run.id = 100_000).contains("has none of that number"));
 }
 
@@ -110,14 +116,14 @@ fn kept_runs_are_the_plans_own() {
 fn stays_on_the_target(plan: &Plan) {
     let _ = (plan.summary(), plan.runs().map(crate::plan::summary::waits).count());
     for run in plan.runs() {
-        let streams = run.pattern.streams(run.io_count, run.seed).expect("a pattern that passed has streams");
+        let streams = run.streams().expect("a pattern that passed has streams");
         for io in streams.into_iter().flat_map(|stream| stream.take(200)) {
             assert!(io.size <= IoRecord::MAX_SIZE);
             let end = io.offset.0 + u64::from(io.size);
-            assert!(end <= GEOMETRY.capacity.0, "{}: {io:?}", run.pattern);
+            assert!(end <= GEOMETRY.capacity.0, "{}: {io:?}", run.work);
             assert!(io.offset.0.is_multiple_of(512) && u64::from(io.size).is_multiple_of(512));
         }
-        assert!(run.pattern.basics().iter().all(|b| b.mode != Mode::Trim || b.target_size.is_some()));
+        assert!(run.work.basics().iter().all(|b| b.mode != Mode::Trim || b.target_size.is_some()));
     }
 }
 

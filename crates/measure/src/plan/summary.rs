@@ -62,7 +62,8 @@ impl BaselineMeans {
 /// The basic patterns of a run, each with the IOs it has there.
 fn shares(run: &RunSpec) -> Vec<(&Basic, u64)> {
     let count = run.io_count;
-    match &run.pattern {
+    let Some(pattern) = run.pattern() else { return Vec::new() };
+    match pattern {
         Pattern::Basic(basic) => vec![(basic, count)],
         Pattern::Mix { first, second, ratio } => {
             let (of_first, of_second) = ratio.split(count);
@@ -131,7 +132,7 @@ impl Plan {
                 };
                 let busy = shares(run).into_iter().map(one).sum::<f64>();
                 // IOs of an open loop take their time while others are waited for.
-                if run.pattern.is_open_loop() { busy.max(waits_ms(run)) } else { busy + waits_ms(run) }
+                if run.work.is_open_loop() { busy.max(waits_ms(run)) } else { busy + waits_ms(run) }
             }
         };
         // A sum too large for the type is held at its end by the conversion.
@@ -152,17 +153,17 @@ pub(crate) fn waits(run: &RunSpec) -> Nanos {
 /// Streams of a replicated pattern wait at the same time. An open loop lasts until
 /// its last IO is due.
 fn waits_ms(run: &RunSpec) -> f64 {
-    if run.pattern.is_open_loop() {
+    if let Some(pattern) = run.pattern().filter(|pattern| pattern.is_open_loop()) {
         let lasts = |(basic, ios): (&Basic, u64)| match basic.timing.rate() {
             // A mix is one stream with one rate.
-            Some(rate) if matches!(run.pattern, Pattern::Mix { .. }) => rate.time_of(run.io_count),
+            Some(rate) if matches!(pattern, Pattern::Mix { .. }) => rate.time_of(run.io_count),
             Some(rate) => rate.time_of(ios),
             None => Nanos((pauses_ms(basic.timing, ios) * 1e6) as u64),
         };
         return shares(run).into_iter().map(lasts).max().unwrap_or_default().as_millis_f64();
     }
-    let streams = match run.pattern {
-        Pattern::Replicated { .. } => run.pattern.stream_count().max(1) as f64,
+    let streams = match run.pattern() {
+        Some(pattern @ Pattern::Replicated { .. }) => pattern.stream_count().max(1) as f64,
         _ => 1.0,
     };
     shares(run).into_iter().map(|(basic, ios)| pauses_ms(basic.timing, ios) / streams).sum()

@@ -2,10 +2,22 @@
 use super::*;
 use crate::micro::Override;
 use crate::pattern::Timing;
+use MicroBenchmark::{Alignment, Bursts, Granularity, Locality, Mix, Order, Parallelism, Partitioning};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
 const DISK: Geometry = Geometry { capacity: Bytes(32 << 30), sector: Bytes(512) };
+
+const SR: Curve = Curve::One(Baseline::Sr);
+const RR: Curve = Curve::One(Baseline::Rr);
+const SW: Curve = Curve::One(Baseline::Sw);
+const RW: Curve = Curve::One(Baseline::Rw);
+const RR_RW: Curve = Curve::Pair(Baseline::Rr, Baseline::Rw);
+
+/// Whether a run is of this experiment at this value.
+fn is(run: &RunSpec, micro: MicroBenchmark, curve: Curve, label: &str) -> bool {
+    run.point().is_some_and(|p| (p.micro, p.curve) == (micro, curve) && p.label() == label)
+}
 
 fn plan(preset: Preset, geometry: Geometry) -> Plan {
     make_plan(&PlanOptions::new(preset), geometry).unwrap()
@@ -20,8 +32,8 @@ fn every_run_fits_the_target_and_has_its_own_seed() {
             for (id, run) in plan.runs().enumerate() {
                 assert_eq!(run.id as usize, id);
                 assert!(run.io_ignore < run.io_count);
-                run.pattern.check(geometry).unwrap_or_else(|e| panic!("{}: {e}", run.pattern));
-                assert!(run.pattern.streams(1, run.seed).is_ok());
+                run.pattern().unwrap().check(geometry).unwrap_or_else(|e| panic!("{}: {e}", run.work));
+                assert!(run.work.streams(1, run.seed).is_ok());
                 assert!(seeds.insert(run.seed));
             }
         }
@@ -47,14 +59,14 @@ fn baselines_first_then_reads_and_parallel_writes_last() {
     let plan = plan(Preset::Standard, DISK);
     let kinds: Vec<u8> = plan
         .runs()
-        .map(|run| match (&run.point, run.pattern.writes(), run.baseline.as_str()) {
-            (None, ..) => 0,
-            (_, false, _) => 1,
-            (Some(p), _, _) if p.micro_benchmark == "parallelism" => 7,
-            (_, _, "RW") => 2,
-            (Some(p), ..) if p.micro_benchmark == "mix" => 3,
-            (Some(p), ..) if p.micro_benchmark == "partitioning" => 5,
-            (Some(p), ..) if p.micro_benchmark == "order" => 6,
+        .map(|run| match (run.point().map(|p| (p.micro, p.curve)), run.work.writes()) {
+            (None, _) => 0,
+            (_, false) => 1,
+            (Some((Parallelism, _)), _) => 7,
+            (Some((_, RW)), _) => 2,
+            (Some((Mix, _)), _) => 3,
+            (Some((Partitioning, _)), _) => 5,
+            (Some((Order, _)), _) => 6,
             _ => 4,
         })
         .collect();
@@ -66,35 +78,36 @@ fn baselines_first_then_reads_and_parallel_writes_last() {
 #[test]
 fn the_papers_counts_and_repeats() {
     let plan = plan(Preset::Standard, DISK);
-    let of = |baseline: &str, label: &str, micro: &str| -> Vec<(u64, u64)> {
-        let point = |run: &&RunSpec| {
-            run.baseline == baseline
-                && run.point.as_ref().is_some_and(|p| p.micro_benchmark == micro && p.label == label)
-        };
-        plan.runs().filter(point).map(|run| (run.io_count, run.io_ignore)).collect()
+    let of = |micro, curve, label| -> Vec<(u64, u64)> {
+        plan.runs()
+            .filter(|run| is(run, micro, curve, label))
+            .map(|run| (run.io_count, run.io_ignore))
+            .collect()
     };
-    assert_eq!(of("SW", "32K", "granularity"), [(1024, 0); 3]);
-    assert_eq!(of("RR", "32K", "granularity"), [(1024, 0); 3]);
-    assert_eq!(of("RW", "32K", "granularity"), [(5120, 0); 3]);
-    assert_eq!(of("RR/RW", "2 : 1", "mix"), [(5120, 0); 3]);
-    assert_eq!(of("SR", "640", "bursts"), [(2560, 0); 3]);
+    assert_eq!(of(Granularity, SW, "32K"), [(1024, 0); 3]);
+    assert_eq!(of(Granularity, RR, "32K"), [(1024, 0); 3]);
+    assert_eq!(of(Granularity, RW, "32K"), [(5120, 0); 3]);
+    assert_eq!(of(Mix, RR_RW, "2 : 1"), [(5120, 0); 3]);
+    assert_eq!(of(Bursts, SR, "640"), [(2560, 0); 3]);
 }
 
 #[test]
 fn what_the_target_cannot_take_is_skipped_with_the_reason() {
     let plan = plan(Preset::Standard, Geometry { capacity: Bytes(1 << 30), sector: Bytes(4096) });
-    let skipped = |micro: &str, baseline: &str, label: &str| {
-        let found = |s: &&Skipped| s.micro_benchmark == micro && s.baseline == baseline && s.label == label;
+    let skipped = |micro: MicroBenchmark, curve: Curve, label: &str| {
+        let found = |s: &&Skipped| {
+            s.micro_benchmark == micro.name() && s.baseline == curve.to_string() && s.label == label
+        };
         plan.skipped.iter().find(found).map(|s| s.reason.clone()).unwrap_or_default()
     };
-    assert!(skipped("granularity", "SW", "512B").contains("sector of 4K"));
-    assert!(skipped("granularity", "RR", "33K").contains("IOSize 33K"));
-    assert!(skipped("alignment", "RW", "512B").contains("IOShift 512B"));
-    assert!(skipped("locality", "RW", "2G").contains("end at 1G"));
+    assert!(skipped(Granularity, SW, "512B").contains("sector of 4K"));
+    assert!(skipped(Granularity, RR, "33K").contains("IOSize 33K"));
+    assert!(skipped(Alignment, RW, "512B").contains("IOShift 512B"));
+    assert!(skipped(Locality, RW, "2G").contains("end at 1G"));
     let ran = |s: &Skipped| {
         plan.runs().any(|run| {
-            let same = |p: &Point| p.micro_benchmark == s.micro_benchmark && p.label == s.label;
-            run.baseline == s.baseline && run.point.as_ref().is_some_and(same)
+            let same = |p: &Point| p.micro.name() == s.micro_benchmark && p.label() == s.label;
+            run.curve_name() == s.baseline && run.point().is_some_and(same)
         })
     };
     assert!(!plan.skipped.iter().any(ran));
@@ -111,10 +124,10 @@ fn overrides_change_values_io_size_and_baselines() {
     };
     options.overrides.insert(MicroBenchmark::Order, change);
     let plan = make_plan(&options, DISK).unwrap();
-    let points: Vec<_> = plan.runs().filter(|run| run.point.is_some()).collect();
+    let points: Vec<_> = plan.runs().filter(|run| run.point().is_some()).collect();
     assert_eq!(points.len(), 1);
-    assert_eq!(points[0].pattern.basics()[0].io_size, Bytes(4096));
-    assert_eq!(points[0].pattern.basics()[0].location, Location::Ordered { incr: 7 });
+    assert_eq!(points[0].work.basics()[0].io_size, Bytes(4096));
+    assert_eq!(points[0].work.basics()[0].location, Location::Ordered { incr: 7 });
     let reasons: Vec<&str> = plan.skipped.iter().map(|s| s.reason.as_str()).collect();
     assert_eq!(reasons.len(), 3);
     assert!(reasons[0].contains("goes past") && reasons[1].contains("sequential"), "{reasons:?}");
@@ -124,7 +137,7 @@ fn overrides_change_values_io_size_and_baselines() {
 fn quick_pauses_are_bounded() {
     for run in plan(Preset::Quick, DISK).runs() {
         let ios = run.io_count;
-        let pauses = match run.pattern.basics()[0].timing {
+        let pauses = match run.work.basics()[0].timing {
             Timing::Consecutive | Timing::Synced { .. } | Timing::Open { .. } => 0,
             Timing::Pause { pause } => (ios - 1) * pause.0,
             Timing::Burst { pause, burst } => {
@@ -132,18 +145,15 @@ fn quick_pauses_are_bounded() {
                 (ios - 1) / u64::from(burst) * pause.0
             }
         };
-        assert!(pauses <= 1_000_000_000, "{}: {pauses}", run.pattern);
+        assert!(pauses <= 1_000_000_000, "{}: {pauses}", run.work);
     }
 }
 
 /// The target space of the first basic pattern of each run of an experiment.
-fn target_spaces(plan: &Plan, micro: &str, baseline: &str, label: &str) -> Vec<(u64, u64)> {
-    let point = |run: &&RunSpec| {
-        let same = |p: &Point| p.micro_benchmark == micro && p.label == label;
-        run.baseline == baseline && run.point.as_ref().is_some_and(same)
-    };
+fn target_spaces(plan: &Plan, micro: MicroBenchmark, curve: Curve, label: &str) -> Vec<(u64, u64)> {
+    let point = |run: &&RunSpec| is(run, micro, curve, label);
     let space = |run: &RunSpec| {
-        let basic = *run.pattern.basics()[0];
+        let basic = *run.work.basics()[0];
         (basic.target_offset.0, basic.target_size.unwrap().0)
     };
     plan.runs().filter(point).map(space).collect()
@@ -156,18 +166,18 @@ fn target_spaces_are_as_large_as_the_run_needs() {
     let sizes = |micro, baseline, label| -> Vec<u64> {
         target_spaces(&plan, micro, baseline, label).into_iter().map(|(_, size)| size).collect()
     };
-    assert_eq!(sizes("granularity", "SW", "32K"), [1024 * IO; 3]);
-    assert_eq!(sizes("alignment", "SW", "512B"), [1025 * IO; 3]);
-    assert_eq!(sizes("order", "SW", "16"), [16 * 1024 * IO; 3]);
-    assert_eq!(sizes("order", "SW", "0"), [IO; 3]);
-    assert_eq!(sizes("parallelism", "SW", "16"), [16 * 1024 * IO; 3]);
-    assert_eq!(sizes("locality", "SW", "64K"), [64 << 10; 3]);
+    assert_eq!(sizes(Granularity, SW, "32K"), [1024 * IO; 3]);
+    assert_eq!(sizes(Alignment, SW, "512B"), [1025 * IO; 3]);
+    assert_eq!(sizes(Order, SW, "16"), [16 * 1024 * IO; 3]);
+    assert_eq!(sizes(Order, SW, "0"), [IO; 3]);
+    assert_eq!(sizes(Parallelism, SW, "16"), [16 * 1024 * IO; 3]);
+    assert_eq!(sizes(Locality, SW, "64K"), [64 << 10; 3]);
     // 1024 IOs over 4 partitions; over 256 of them each has its 1 MiB.
-    assert_eq!(sizes("partitioning", "SW", "4"), [1024 * IO; 3]);
-    assert_eq!(sizes("partitioning", "SW", "256"), [256 << 20; 3]);
-    assert_eq!(target_spaces(&plan, "granularity", "RW", "32K"), [(0, 32 << 30); 3]);
-    assert_eq!(target_spaces(&plan, "parallelism", "RR", "4"), [(0, 32 << 30); 3]);
-    let reads = target_spaces(&plan, "granularity", "SR", "32K");
+    assert_eq!(sizes(Partitioning, SW, "4"), [1024 * IO; 3]);
+    assert_eq!(sizes(Partitioning, SW, "256"), [256 << 20; 3]);
+    assert_eq!(target_spaces(&plan, Granularity, RW, "32K"), [(0, 32 << 30); 3]);
+    assert_eq!(target_spaces(&plan, Parallelism, RR, "4"), [(0, 32 << 30); 3]);
+    let reads = target_spaces(&plan, Granularity, SR, "32K");
     assert!(reads[0] != reads[1] && reads[1] != reads[2], "sequential reads go round: {reads:?}");
 }
 
@@ -249,9 +259,9 @@ proptest! {
                 Step::Reset { .. } => end = 0,
                 Step::Pause { .. } => {}
                 Step::Run(run) => {
-                    for basic in run.pattern.basics() {
+                    for basic in run.work.basics() {
                         if basic.mode == Mode::Write && !basic.is_random() {
-                            prop_assert!(basic.target_offset.0 >= end, "{}", run.pattern);
+                            prop_assert!(basic.target_offset.0 >= end, "{}", run.work);
                             end = basic.target_offset.0 + basic.target_size.unwrap().0;
                             prop_assert!(end <= geometry.capacity.0);
                             let align = (1 << 20).max(basic.io_size.0);
@@ -301,18 +311,12 @@ fn scattered_writes_get_the_longer_lengths_in_the_automatic_method() {
     options.io_counts.sw = Counts { count: 300, ignore: 0 };
     let lengths = |options: &PlanOptions| {
         let plan = make_plan(options, DISK).unwrap();
-        let of = |run: &RunSpec| {
-            (run.purpose == Purpose::MicroBenchmark).then_some((
-                run.baseline.clone(),
-                run.io_count,
-                run.io_ignore,
-            ))
-        };
+        let of = |run: &RunSpec| run.point().map(|point| (point.curve, run.io_count, run.io_ignore));
         plan.runs().filter_map(of).collect::<HashSet<_>>()
     };
-    assert!(lengths(&options).contains(&("SW".to_string(), 300, 0)));
+    assert!(lengths(&options).contains(&(SW, 300, 0)));
     options.method = Method::Auto;
     let auto = lengths(&options);
-    assert!(auto.contains(&("SW".to_string(), 1128, 128)) && auto.contains(&("SR".to_string(), 1024, 0)));
+    assert!(auto.contains(&(SW, 1128, 128)) && auto.contains(&(SR, 1024, 0)));
     assert_eq!(auto.len(), 2);
 }

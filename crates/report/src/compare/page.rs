@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use uflip_analysis::compare::value_text;
 use uflip_analysis::compare::{Better, Change, Comparison, Curve, CurvePoint, Figure, Unit, Value, Verdict};
-use uflip_analysis::titles::MICRO_BENCHMARKS;
+use uflip_measure::MicroBenchmark;
 
 const REPORT_STYLE: &str = include_str!("../report/style.css");
 const STYLE: &str = include_str!("page.css");
@@ -199,8 +199,7 @@ fn charts(out: &mut String, made: &Comparison) {
         }
     }
     for micro in micros {
-        let title =
-            MICRO_BENCHMARKS.iter().find(|(name, _)| *name == micro).map_or(micro, |(_, title)| title);
+        let title = micro.parse::<MicroBenchmark>().map_or(micro, |micro| micro.row().title);
         let (name, rest) = title.split_once(": ").unwrap_or((title, ""));
         let _ = writeln!(
             out,

@@ -16,6 +16,7 @@ use std::fmt::Write;
 use uflip_analysis::compare::Subject;
 use uflip_analysis::job_report::{JobReport, Recovery};
 use uflip_device::Bytes;
+use uflip_measure::pattern::Baseline;
 
 /// Ticks of a logarithmic axis, at most.
 const TICKS: usize = 9;
@@ -135,7 +136,7 @@ fn speeds(job: &JobReport) -> Vec<Draft<'_>> {
     for s in job.speeds.iter().filter(|s| s.round.is_none() && s.shift_bytes == Bytes(0)) {
         let point =
             Point { x: s.block_bytes.0 as f64, y: s.mb_per_s, span: Some([s.min_mb_per_s, s.max_mb_per_s]) };
-        lines.entry(&s.line).or_default().entry(s.baseline.clone()).or_default().push(point);
+        lines.entry(&s.line).or_default().entry(s.baseline.to_string()).or_default().push(point);
     }
     let several = |(_, of): &(&str, BTreeMap<String, Vec<Point>>)| of.values().any(|points| points.len() > 2);
     let draft = |(line, of)| Draft {
@@ -251,9 +252,9 @@ fn misaligned(job: &JobReport) -> Draft<'_> {
 
 /// Figure 3.4b: a chart for each baseline.
 fn drift(job: &JobReport) -> Vec<Draft<'_>> {
-    let mut by_baseline: BTreeMap<&str, Vec<Series>> = BTreeMap::new();
+    let mut by_baseline: BTreeMap<Baseline, Vec<Series>> = BTreeMap::new();
     for d in &job.drift {
-        let all = by_baseline.entry(&d.baseline).or_default();
+        let all = by_baseline.entry(d.baseline).or_default();
         let shift = if d.shift_bytes > Bytes(0) { format!(" + {}", d.shift_bytes) } else { String::new() };
         let points = d.points.iter().map(|(passes, mb)| plain(*passes as f64, *mb)).collect();
         all.push(Series { label: format!("{}{shift}", d.block_bytes), look: look(all.len()), points });
@@ -315,10 +316,12 @@ fn rewrite(job: &JobReport) -> Option<Draft<'_>> {
 
 /// Table 3.1 of all subjects, as CSV and Markdown.
 pub(super) fn table31(rows: &[(&Subject, JobReport)]) -> [(&'static str, String); 2] {
-    let columns = ["512 B", "2 MB"].map(|size| ["SR", "RR", "SW", "RW"].map(|b| (b, size))).concat();
+    let columns = ["512 B", "2 MB"].map(|size| Baseline::ALL.map(|b| (b, size))).concat();
     let short = |size: &str| size.replace(' ', "").to_lowercase();
-    let headings: Vec<String> =
-        columns.iter().map(|(b, size)| format!("{}_{}_mb_per_s", b.to_lowercase(), short(size))).collect();
+    let headings: Vec<String> = columns
+        .iter()
+        .map(|(b, size)| format!("{}_{}_mb_per_s", b.name().to_lowercase(), short(size)))
+        .collect();
     let mut csv = format!("device,{}\n", headings.join(","));
     let shown: Vec<String> = columns.iter().map(|(b, size)| format!("{b} {size}")).collect();
     let mut markdown = format!("| MB/s | {} |\n|---|{}\n", shown.join(" | "), "---:|".repeat(columns.len()));

@@ -13,9 +13,10 @@ use super::micro::{look_of, time_axis};
 use super::{Axis, Chart, Figure, Ink, Look, Point, Scale, Series, Shape};
 use std::fmt::Write;
 use uflip_analysis::compare::Subject;
+use uflip_measure::auto::CalibrationRole;
 use uflip_measure::detect::long::{EXACT_IOS, WINDOW_IOS};
-use uflip_measure::pattern::Baseline;
-use uflip_measure::run::Purpose;
+use uflip_measure::pattern::{Baseline, Mode};
+use uflip_measure::run::Belongs;
 use uflip_store::contents::RunRow;
 use uflip_store::error::StoreError;
 use uflip_store::records::{ROW_GROUP_ROWS, read_chosen_row_groups};
@@ -24,10 +25,6 @@ use uflip_store::records::{ROW_GROUP_ROWS, read_chosen_row_groups};
 const FEW: usize = 400;
 /// IOs shown, at most: more are a solid band at a column's width.
 const MANY: usize = 4000;
-
-/// Name and parameter of a pause test's runs; values: 0 the reads before, 1 the
-/// batch of writes, from 2 on the reads after.
-const PAUSE_TEST: (&str, &str) = ("calibration", "pause_test");
 
 pub(super) fn figures(
     subject: &Subject,
@@ -52,8 +49,8 @@ pub(super) fn figures(
 
 /// The first repeat of a baseline's own run.
 fn baseline_run(subject: &Subject, baseline: Baseline) -> Option<&RunRow> {
-    let own = |r: &&RunRow| r.spec.purpose == Purpose::Baseline && r.spec.baseline == baseline.name();
-    subject.contents.runs.iter().filter(own).min_by_key(|r| (r.spec.repeat, r.spec.id))
+    let own = |r: &&RunRow| r.spec.baseline() == Some(baseline);
+    subject.contents.runs.iter().filter(own).min_by_key(|r| (r.spec.belongs.repeat(), r.spec.id))
 }
 
 /// Submission and response of a run's IOs in ns, in the order of submission: all
@@ -187,14 +184,16 @@ fn trace_csv(ios: &[(u64, u64)], all: &[Option<f64>], rest: &[Option<f64>]) -> S
 
 /// The reads before, the first batch of random writes and the reads after it.
 fn pause_runs(subject: &Subject) -> Option<Vec<&RunRow>> {
-    let (name, parameter) = PAUSE_TEST;
-    let test = |r: &&RunRow| {
-        r.spec.point.as_ref().is_some_and(|p| p.micro_benchmark == name && p.parameter == parameter)
+    let step = |r: &RunRow| match r.spec.belongs {
+        Belongs::Calibration(step) if step.role == CalibrationRole::PauseTest => Some(step.number),
+        _ => None,
     };
-    let mut runs: Vec<&RunRow> = subject.contents.runs.iter().filter(test).collect();
+    let mut runs: Vec<&RunRow> = subject.contents.runs.iter().filter(|r| step(r).is_some()).collect();
     runs.sort_by_key(|r| r.spec.id);
-    let value = |r: &RunRow| r.spec.point.as_ref().map_or(0, |p| p.value);
-    let batch = runs.iter().position(|r| value(r) == 1 && r.spec.baseline == "RW")?;
+    let value = |r: &RunRow| step(r).unwrap_or(0);
+    let random_writes =
+        |r: &RunRow| r.spec.work.basics().iter().all(|b| b.mode == Mode::Write && b.is_random());
+    let batch = runs.iter().position(|r| value(r) == 1 && random_writes(r))?;
     // The reads are rested before the batch: the last of them count.
     let before = batch.checked_sub(1).filter(|at| value(runs[*at]) == 0)?;
     let after = runs[batch + 1..].iter().take_while(|r| value(r) >= 2).count();
@@ -213,9 +212,10 @@ fn pause_test(subject: &Subject) -> Result<Option<Figure>, StoreError> {
             let _ = writeln!(csv, "{},{phase},{},{submit},{response}", first + i, row.spec.id);
         }
         let responses: Vec<u64> = ios.iter().map(|(_, response)| *response).collect();
-        let known = series.iter().any(|s| s.label == row.spec.baseline);
-        let label = if known { "" } else { row.spec.baseline.as_str() };
-        series.push(dots(label, look_of(&row.spec.baseline, 0), first, &responses));
+        let name = row.spec.curve_name();
+        let known = series.iter().any(|s| s.label == name);
+        let label = if known { "" } else { name.as_str() };
+        series.push(dots(label, look_of(&name, 0), first, &responses));
         if at == 1 {
             shades.push(([first as f64 - 0.5, (first + ios.len()) as f64 - 0.5], "RW".to_string()));
         }

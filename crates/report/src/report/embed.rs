@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use uflip_device::IoRecord;
-use uflip_measure::run::Purpose;
+use uflip_measure::run::Belongs;
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::error::StoreError;
 use uflip_store::records::{read_records, read_row_groups};
@@ -148,7 +148,7 @@ fn in_order<R: Send>(
 
 /// How much a run has to show; the larger the more.
 fn interest(row: &RunRow) -> f64 {
-    let own = matches!(row.spec.purpose, Purpose::Baseline | Purpose::Single);
+    let own = matches!(row.spec.belongs, Belongs::Baseline { .. } | Belongs::Single);
     let spread = match (row.stats.all.sd_ns, row.stats.all.mean_ns) {
         (Some(sd), Some(mean)) if mean > 0.0 => sd / mean,
         _ => 0.0,

@@ -10,8 +10,9 @@
 use super::embed::Embedded;
 use super::trace::Trace;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::HashMap;
-use uflip_measure::run::{Purpose, RtStats};
+use uflip_measure::run::RtStats;
 use uflip_store::contents::{RunRow, StoreContents};
 
 /// How much is told of each run.
@@ -41,14 +42,14 @@ struct Figures {
 /// Texts by number.
 #[derive(Default)]
 struct Texts<'a> {
-    known: HashMap<&'a str, usize>,
-    list: Vec<&'a str>,
+    known: HashMap<Cow<'a, str>, usize>,
+    list: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Texts<'a> {
-    fn number(&mut self, text: &'a str) -> usize {
-        let next = self.list.len();
-        let number = *self.known.entry(text).or_insert(next);
+    fn number(&mut self, text: impl Into<Cow<'a, str>>) -> usize {
+        let (text, next) = (text.into(), self.list.len());
+        let number = *self.known.entry(text.clone()).or_insert(next);
         if number == next {
             self.list.push(text);
         }
@@ -59,9 +60,9 @@ impl<'a> Texts<'a> {
 /// The table.
 #[derive(Serialize)]
 pub(crate) struct Table<'a> {
-    texts: Vec<&'a str>,
+    texts: Vec<Cow<'a, str>>,
     id: Vec<u32>,
-    purpose: Vec<Purpose>,
+    purpose: Vec<&'static str>,
     baseline: Vec<usize>,
     /// Micro-benchmark, parameter, value, label; null for none.
     point: Vec<Option<(usize, usize, i64, usize)>>,
@@ -120,19 +121,20 @@ pub(crate) fn table<'a>(
         running.add(&row.stats.running, detail, true);
         all.add(&row.stats.all, detail, false);
     }
-    let baseline = rows.iter().map(|(r, _)| texts.number(&r.spec.baseline)).collect();
-    let pattern = rows.iter().map(|(_, p)| texts.number(p)).collect();
-    let mut point = |r: &'a RunRow| {
-        let p = r.spec.point.as_ref()?;
-        let [micro, parameter, label] = [&p.micro_benchmark, &p.parameter, &p.label].map(|t| texts.number(t));
-        Some((micro, parameter, p.value, label))
+    let baseline = rows.iter().map(|(r, _)| texts.number(r.spec.curve_name())).collect();
+    let pattern = rows.iter().map(|(_, p)| texts.number(p.as_str())).collect();
+    let mut point = |r: &RunRow| {
+        let section = r.spec.belongs.section()?.to_string();
+        let (parameter, value, label) = r.spec.belongs.varying()?;
+        let [micro, parameter, label] = [section, parameter, label].map(|text| texts.number(text));
+        Some((micro, parameter, value, label))
     };
     let point = rows.iter().map(|(r, _)| point(r)).collect();
     let made = || embedded.iter().take(most);
     Table {
         id: rows.iter().map(|(r, _)| r.spec.id).collect(),
-        purpose: rows.iter().map(|(r, _)| r.spec.purpose).collect(),
-        repeat: rows.iter().map(|(r, _)| r.spec.repeat).collect(),
+        purpose: rows.iter().map(|(r, _)| r.spec.belongs.purpose()).collect(),
+        repeat: rows.iter().map(|(r, _)| r.spec.belongs.repeat()).collect(),
         io_ignore: rows.iter().map(|(r, _)| r.spec.io_ignore).collect(),
         elapsed: rows.iter().map(|(r, _)| r.outcome.end.elapsed.0).collect(),
         time_limit_hit: rows.iter().map(|(r, _)| u8::from(r.outcome.end.time_limit_hit)).collect(),

@@ -10,6 +10,7 @@ use super::{Section, words};
 use serde::{Deserialize, Serialize};
 use uflip_analysis::profile::{Effect, Profile};
 use uflip_device::Bytes;
+use uflip_measure::MicroBenchmark;
 use uflip_measure::pattern::Baseline;
 
 /// How a mark is drawn.
@@ -45,23 +46,23 @@ fn mark(kind: MarkKind, baseline: &str, at: f64, label: impl Into<String>) -> Ma
 
 /// The marks of a section.
 pub(super) fn marks(section: &Section, profile: &Profile) -> Vec<Mark> {
-    match section.micro_benchmark.as_str() {
-        "granularity" => granularity(profile),
-        "alignment" => alignment(profile),
-        "locality" => {
+    match section.micro() {
+        Some(MicroBenchmark::Granularity) => granularity(profile),
+        Some(MicroBenchmark::Alignment) => alignment(profile),
+        Some(MicroBenchmark::Locality) => {
             let area = profile.locality.area_bytes;
             let area = area.map(|b| mark(MarkKind::UpTo, "RW", b as f64, format!("area {}", Bytes(b))));
             area.into_iter().chain(level(profile, Baseline::Sw)).collect()
         }
-        "partitioning" => {
+        Some(MicroBenchmark::Partitioning) => {
             let last = profile.partitions.count;
             let last = last.map(|n| mark(MarkKind::UpTo, "SW", n as f64, format!("up to {n}")));
             last.into_iter().chain(level(profile, Baseline::Rw)).collect()
         }
-        "order" => order(section, profile),
-        "parallelism" => gains(&profile.parallelism),
-        "mix" => gains(&profile.mix),
-        "pause" => {
+        Some(MicroBenchmark::Order) => order(section, profile),
+        Some(MicroBenchmark::Parallelism) => gains(&profile.parallelism),
+        Some(MicroBenchmark::Mix) => gains(&profile.mix),
+        Some(MicroBenchmark::Pause) => {
             let pause = profile
                 .pause_rw_ms
                 .map(|ms| mark(MarkKind::Value, "RW", ms * 1e6, format!("{} pause", words::time(ms * 1e6))));

@@ -8,6 +8,7 @@
 use crate::view::{CurvePoint, Section};
 use uflip_analysis::profile::{Effect, Evidence, EvidenceMap, Profile};
 use uflip_device::Bytes;
+use uflip_measure::MicroBenchmark;
 use uflip_measure::pattern::Baseline;
 
 /// A ratio of means below which a parameter hardly matters.
@@ -83,15 +84,15 @@ fn range(series: &crate::view::Series) -> Option<Range<'_>> {
 /// What the profile says of this micro-benchmark; nothing where it was not
 /// measured.
 pub(super) fn of_profile(section: &Section, p: &Profile) -> Vec<String> {
-    let one = match section.micro_benchmark.as_str() {
-        "granularity" => return granularity(p),
-        "alignment" => alignment(p),
-        "locality" => locality(p),
-        "partitioning" => partitioning(p),
-        "order" => order(p),
-        "pause" => pause(p),
-        "parallelism" => effect("Parallel streams", &p.parallelism),
-        "mix" => effect("Mixing", &p.mix),
+    let one = match section.micro() {
+        Some(MicroBenchmark::Granularity) => return granularity(p),
+        Some(MicroBenchmark::Alignment) => alignment(p),
+        Some(MicroBenchmark::Locality) => locality(p),
+        Some(MicroBenchmark::Partitioning) => partitioning(p),
+        Some(MicroBenchmark::Order) => order(p),
+        Some(MicroBenchmark::Pause) => pause(p),
+        Some(MicroBenchmark::Parallelism) => effect("Parallel streams", &p.parallelism),
+        Some(MicroBenchmark::Mix) => effect("Mixing", &p.mix),
         _ => None,
     };
     one.into_iter().collect()
@@ -288,7 +289,7 @@ mod tests {
             points: means.iter().enumerate().map(point).collect(),
         });
         Section {
-            micro_benchmark: "granularity".into(),
+            micro_benchmark: MicroBenchmark::Granularity.to_string(),
             title: String::new(),
             parameter: "IOSize".into(),
             series: series.collect(),

@@ -5,7 +5,8 @@ use crate::common::{feed, manifest, outcome, plan_with, spec};
 use serde_json::{Value, json};
 use std::path::Path;
 use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos};
-use uflip_measure::run::{Purpose, RunSpec, Sink};
+use uflip_measure::run::{Belongs, Point, RunSpec, Sink, Work};
+use uflip_measure::{Curve, Pattern, Ratio};
 use uflip_store::{Durability, Store};
 
 /// A device whose name tries to get out of wherever it is put.
@@ -36,23 +37,30 @@ pub fn store(dir: &Path) -> Store {
 /// A baseline's run.
 pub fn baseline(id: u32, name: &str, ios: u64, ignore: u64) -> RunSpec {
     let mut run = spec(id, ios);
-    (run.purpose, run.point, run.baseline, run.io_ignore) = (Purpose::Baseline, None, name.into(), ignore);
+    let baseline = name.parse().expect("a baseline");
+    (run.belongs, run.io_ignore) = (Belongs::Baseline { baseline, repeat: 0 }, ignore);
     run
 }
 
 /// A micro-benchmark's run.
 pub fn point(id: u32, name: &str, baseline: &str, value: i64, ios: u64) -> RunSpec {
     let mut run = spec(id, ios);
-    run.baseline = baseline.into();
-    let point = run.point.as_mut().expect("a point");
-    (point.micro_benchmark, point.value, point.label) = (name.into(), value, format!("{value}"));
+    let curve = baseline.parse().expect("a curve");
+    if let Curve::Pair(first, second) = curve {
+        let (first, second) = (first.basic(Bytes(4096)), second.basic(Bytes(4096)));
+        let ratio = Ratio::from_value(value).expect("a ratio");
+        run.work = Work::Pattern(Pattern::Mix { first, second, ratio });
+    }
+    let micro = name.parse().expect("a micro-benchmark");
+    run.belongs = Belongs::Point(Point { micro, curve, value, repeat: 0 });
     run
 }
 
 /// Keeps a run with these response times, one after the other.
 pub fn keep(store: &mut Store, run: &RunSpec, response: impl Fn(u64) -> u64) {
     store.begin(run).expect("begun");
-    let (mut clock, mixed, write) = (0, run.baseline.contains('/'), run.baseline.ends_with('W'));
+    let name = run.curve_name();
+    let (mut clock, mixed, write) = (0, name.contains('/'), name.ends_with('W'));
     let io = |i: u64| {
         let pattern = u8::from(mixed && i % 2 == 1);
         let mode = if write && (!mixed || pattern == 1) { Mode::Write } else { Mode::Read };

@@ -98,12 +98,9 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> anyhow::Result<
     let (mut micros, mut io_size, mut auto) = (BTreeSet::new(), None, true);
     for contents in folders {
         auto &= contents.manifest.options.get("auto").is_some_and(|auto| auto.is_object());
-        micros.extend(
-            contents.runs.iter().filter_map(|r| r.spec.point.as_ref()).map(|p| p.micro_benchmark.clone()),
-        );
+        micros.extend(contents.runs.iter().filter_map(|r| r.spec.point()).map(|p| p.micro.name()));
         io_size = io_size.or_else(|| contents.plan.get("io_size").and_then(serde_json::Value::as_u64));
     }
-    micros.retain(|m| uflip_analysis::titles::MICRO_BENCHMARKS.iter().any(|(known, _)| known == m));
     let wanted = Wanted::by(if auto { MethodArg::Auto } else { MethodArg::Fixed });
     let only = micros.iter().map(|name| name.parse().map_err(usage)).collect::<anyhow::Result<_>>()?;
     Ok(Wanted { only, io_size: io_size.map_or(wanted.io_size, Bytes), ..wanted })

@@ -194,7 +194,8 @@ fn play(device: &mut dyn Device, probing: &Probing, name: &str, seed: u64) -> an
     ];
     crate::say!("setting the parameters");
     let calibration = calibrate(stage.device, name, seed)?;
-    let rw = calibration.baselines.get("RW").context("the method found nothing about random writes")?;
+    let rw =
+        calibration.baselines.get(&Baseline::Rw).context("the method found nothing about random writes")?;
     let (count, ignore) = (rw.io_count, rw.io_ignore);
     let pause = calibration.pause.as_ref().map_or(Nanos::ZERO, |p| p.between_runs);
     crate::say!("good measurements");

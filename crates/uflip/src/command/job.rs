@@ -3,7 +3,6 @@
 
 use crate::args::extra::{JobArgs, LogicalBlockArg};
 use crate::args::{EngineArgs, RunArgs};
-use crate::command::run::stored_plan;
 use crate::command::{fresh_seed, print, print_json};
 use crate::describe::round_time;
 use crate::interrupt::STOP;
@@ -145,8 +144,7 @@ fn perform(order: &Order, wish: Option<Wish<'_>>, engine: &EngineArgs, json: boo
 /// removes the scratch file that nobody asked for, and prints it.
 fn finish(dir: &Path, stored: &Stored, keep_scratch: bool, json: bool) -> anyhow::Result<()> {
     let contents = Store::open(dir)?;
-    let (job, planned) = stored_job(&contents)?;
-    let came_to = job_report::report(&contents, &job, &planned)?;
+    let came_to = job_report::of_store(&contents)?.context("nothing says what the job's runs stand for")?;
     job_report::write(dir, &came_to)?;
     // Before anything is printed, as standard output may be closed.
     session::conclude(dir, stored, keep_scratch)?;
@@ -160,15 +158,14 @@ fn finish(dir: &Path, stored: &Stored, keep_scratch: bool, json: bool) -> anyhow
     ))
 }
 
-/// The job of a folder, and the same on its target.
+/// The job of a folder, and what its runs stand for.
 ///
 /// # Errors
 /// Where there is none.
 pub fn stored_job(contents: &StoreContents) -> anyhow::Result<(Job, JobPlan)> {
     let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
-    let plan = stored_plan(contents)?;
     let job = job::parse(&options.job).map_err(|e| anyhow::anyhow!("the stored job: {e}"))?;
-    let planned = job::expand(&job, &options.stored.target, plan.geometry, plan.seed)?;
+    let planned = uflip_store::job::job_of(contents).context("nothing says what the job's runs stand for")?;
     Ok((job, planned))
 }
 
@@ -316,16 +313,15 @@ pub fn begin(order: &Order, job: Job, seed: u64, engine: EngineOptions) -> anyho
 /// Where there is none, or the target is another one now.
 pub fn resume(order: &Order) -> anyhow::Result<JobSession> {
     let found = session::find::<JobOptions>(order)?;
-    let (contents, options, plan) = (&found.contents, &found.options, &found.plan);
+    let (contents, options) = (&found.contents, &found.options);
     let dir = &contents.dir;
     let job = job::parse(&options.job).with_context(|| format!("{}: the job", dir.display()))?;
-    let planned = job::expand(&job, &options.stored.target, plan.geometry, plan.seed)?;
-    if planned.plan.steps != plan.steps {
+    let Some(planned) = uflip_store::job::job_of(contents) else {
         bail!(
             "{} was planned by another version of uflip; start the job anew with another -o",
             dir.display()
         );
-    }
+    };
     let kept = contents.runs.iter().filter_map(|row| {
         let bytes = job::drive::bytes_of(&row.spec, row.outcome.end.ios);
         job::drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
@@ -334,7 +330,7 @@ pub fn resume(order: &Order) -> anyhow::Result<JobSession> {
     let mut engine = found.engine();
     if let Data::Age | Data::AgeFrom(_) = engine.data {
         // The stamps count on from what the device has seen of this job.
-        let write = |row: &&RunRow| row.spec.pattern.writes();
+        let write = |row: &&RunRow| row.spec.work.writes();
         engine.data = Data::AgeFrom(contents.runs.iter().filter(write).map(|r| r.outcome.end.ios).sum());
     }
     let (session, ..) = found.open(order, Needs::Plan(&planned.plan), engine)?;
@@ -344,7 +340,7 @@ pub fn resume(order: &Order) -> anyhow::Result<JobSession> {
 /// Does the job; true where it was stopped from outside.
 fn measure(running: &mut JobSession) -> anyhow::Result<bool> {
     announce(running);
-    let JobSession { session, job, planned, kept } = running;
+    let JobSession { session, planned, kept, .. } = running;
     let shown = session.shown;
     let had: Vec<u32> = kept.keys().copied().collect();
     let left = planned.plan.runs().filter(|r| !had.contains(&r.id));
@@ -352,7 +348,7 @@ fn measure(running: &mut JobSession) -> anyhow::Result<bool> {
     let mut teller = Teller::new(shown, None, left, None);
     let control = Control { stop: &STOP, budget: None, unix_now };
     let mut tell = |event: &Progress<'_>| teller.tell(event);
-    let finished = job::drive(job, planned, &mut device, &mut store, kept, control, &mut tell);
+    let finished = job::drive(planned, &mut device, &mut store, kept, control, &mut tell);
     teller.close();
     Ok(finished?.stopped)
 }
@@ -361,8 +357,6 @@ fn measure(running: &mut JobSession) -> anyhow::Result<bool> {
 pub struct Simulated {
     /// What was kept.
     pub contents: StoreContents,
-    /// What was asked for.
-    pub job: Job,
     /// The same on the target.
     pub planned: JobPlan,
 }
@@ -370,13 +364,9 @@ pub struct Simulated {
 impl Simulated {
     /// The measured runs of the line called `name`, in order.
     pub fn runs<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a job::JobRun, &'a RunRow)> {
-        let of_line = move |run: &&job::JobRun| {
-            run.role == job::Role::Measured && self.job.lines.get(run.line).is_some_and(|l| l.name == name)
-        };
-        let row = |run: &'a job::JobRun| {
-            self.contents.runs.iter().find(|row| row.spec.id == run.id).map(|row| (run, row))
-        };
-        self.planned.runs.iter().filter(of_line).filter_map(row)
+        let of_line = move |run: &job::JobRun| run.role == job::Role::Measured && run.line == name;
+        let rows = self.contents.runs.iter().filter_map(|row| Some((row.spec.job()?, row)));
+        rows.filter(move |(run, _)| of_line(run))
     }
 
     /// What `uflip job` prints of it.
@@ -384,7 +374,7 @@ impl Simulated {
     /// # Errors
     /// Where a record file cannot be read.
     pub fn report(&self) -> anyhow::Result<job_report::JobReport> {
-        Ok(job_report::report(&self.contents, &self.job, &self.planned)?)
+        Ok(job_report::report(&self.contents, &self.planned)?)
     }
 }
 
@@ -398,9 +388,9 @@ pub fn measure_simulated(target: Target, text: &str, seed: u64, folder: &Path) -
     let engine = EngineOptions { seed, ..EngineOptions::default() };
     let mut running = begin(&order, job::parse(text)?, seed, engine)?;
     let finished = measure(&mut running);
-    let JobSession { session, job, planned, .. } = running;
+    let JobSession { session, planned, .. } = running;
     let dir = session.close(finished)?;
-    Ok(Simulated { contents: Store::open(&dir)?, job, planned })
+    Ok(Simulated { contents: Store::open(&dir)?, planned })
 }
 
 /// Says what is about to happen, before it does.
@@ -414,7 +404,7 @@ fn announce(running: &JobSession) {
     crate::say!(
         "job on {target} ({capacity}): {} lines, up to {} runs, seed {}{}",
         job.lines.len(),
-        planned.runs.len(),
+        planned.plan.runs().count(),
         planned.plan.seed,
         session.stored.driven()
     );

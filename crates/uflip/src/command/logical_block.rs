@@ -9,7 +9,7 @@ use crate::session::{self, Order, Stored, Teller};
 use crate::target::{self, Target, Unnamed};
 use crate::usage;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use uflip_device::{Bytes, EngineOptions, unix_now};
 use uflip_measure::job::drive::drive_segment;
@@ -57,7 +57,7 @@ pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
         let contents = Store::open(&dir)?;
         let (job, planned) = stored_job(&contents)?;
         require_search(&job, &dir)?;
-        let found = answers(&job, &planned, &means_of(&contents.runs));
+        let found = answers(&planned, &means_of(&contents.runs));
         return conclude(&stored, &dir, found, args.json);
     }
     session::listen(order.shown)?;
@@ -141,16 +141,16 @@ pub fn measure_simulated(target: Target, seed: u64, folder: &Path) -> anyhow::Re
 /// Writes size after size until both rules have their answer for each amount,
 /// which `found` gets; true where it was stopped from outside.
 fn measure(running: &mut JobSession, found: &mut Vec<Found>) -> anyhow::Result<bool> {
-    let JobSession { session, job, planned, kept } = running;
+    let JobSession { session, planned, kept, .. } = running;
     let mut means = means_of(&Store::open(&session.dir)?.runs);
     let shown = session.shown;
-    let mut settled = vec![false; job.lines.len()];
+    let mut settled = BTreeSet::new();
     let control = Control { stop: &STOP, budget: None, unix_now };
     let (mut device, mut store) = session.device_and_store();
     // A line a size is said below, instead of one a run.
     let mut teller = Teller::new(shown, None, std::iter::empty(), None);
     for segment in &planned.segments {
-        if settled[segment.line] {
+        if settled.contains(&segment.line_number) {
             continue;
         }
         let mut progress = |event: &Progress<'_>| {
@@ -164,20 +164,23 @@ fn measure(running: &mut JobSession, found: &mut Vec<Found>) -> anyhow::Result<b
             teller.close();
             return Ok(true);
         }
-        let so_far = logical_block::evaluate(job, planned, &means, segment.line);
+        let so_far = logical_block::evaluate(planned, &means, segment.line_number);
         if let Some(pass) = so_far.passes.last() {
             shown.say(None, &line(pass));
         }
-        settled[segment.line] = logical_block::is_settled(&so_far);
+        if logical_block::is_settled(&so_far) {
+            settled.insert(segment.line_number);
+        }
     }
     teller.close();
-    *found = answers(job, planned, &means);
+    *found = answers(planned, &means);
     Ok(false)
 }
 
 /// The answer of each amount.
-fn answers(job: &Job, planned: &JobPlan, means: &BTreeMap<u32, Mean>) -> Vec<Found> {
-    (0..job.lines.len()).map(|line| logical_block::evaluate(job, planned, means, line)).collect()
+fn answers(planned: &JobPlan, means: &BTreeMap<u32, Mean>) -> Vec<Found> {
+    let lines = logical_block::lines(planned).into_iter();
+    lines.map(|line| logical_block::evaluate(planned, means, line)).collect()
 }
 
 /// The means of the runs that are kept.

@@ -228,10 +228,10 @@ fn as_text(plan: &Plan, place: &Place, not_known_yet: &[&str]) -> String {
 fn runs_by_group(plan: &Plan) -> Vec<(String, usize)> {
     let mut groups: Vec<(String, usize)> = Vec::new();
     for run in plan.runs() {
-        let name = run.point.as_ref().map_or("baselines", |p| p.micro_benchmark.as_str());
+        let name = run.belongs.section().map_or_else(|| "baselines".into(), |section| section.to_string());
         match groups.iter_mut().find(|g| g.0 == name) {
             Some(group) => group.1 += 1,
-            None => groups.push((name.to_string(), 1)),
+            None => groups.push((name, 1)),
         }
     }
     groups

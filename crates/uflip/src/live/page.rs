@@ -68,7 +68,7 @@ impl Board {
     }
 
     pub fn started(&mut self, group: &str, what: String, spec: &RunSpec) {
-        let streams = spec.pattern.stream_count().max(1) as u64;
+        let streams = spec.work.stream_count().max(1) as u64;
         let planned = spec.io_count.saturating_mul(streams);
         let picture = Picture::new(planned, spec.io_ignore.saturating_mul(streams));
         self.active = group.to_string();

@@ -2,6 +2,7 @@
 
 use super::{Demo, Experiment, Results};
 use uflip_device::Nanos;
+use uflip_measure::Baseline;
 use uflip_measure::auto::findings::Calibration;
 
 /// Columns of a line.
@@ -82,7 +83,7 @@ pub fn verdict(e: &Experiment) -> String {
 
 fn setting(found: &Calibration) -> String {
     let mut text = String::new();
-    if let Some(rw) = found.baselines.get("RW") {
+    if let Some(rw) = found.baselines.get(&Baseline::Rw) {
         let start = rw.start_up.map_or("no start-up phase".to_string(), |s| {
             format!("{} IOs of start-up at {} ms", s.ios, short(s.before_mean_ns / 1e6))
         });

@@ -4,7 +4,7 @@ use crate::lab::Measured;
 use serde_json::{Value, json};
 use uflip_measure::detect::interval::batch_means;
 use uflip_measure::detect::period::period;
-use uflip_measure::run::{Purpose, RunSpec};
+use uflip_measure::run::RunSpec;
 use uflip_measure::{Baseline, Plan};
 use uflip_sim::Truth;
 
@@ -134,7 +134,7 @@ pub struct Drifted {
 }
 
 fn ios(runs: impl Iterator<Item = RunSpec>) -> u64 {
-    runs.map(|run| run.io_count * run.pattern.stream_count().max(1) as u64).sum()
+    runs.map(|run| run.io_count * run.work.stream_count().max(1) as u64).sum()
 }
 
 /// Holds what was found on one device against its truth.
@@ -163,8 +163,8 @@ pub fn score(truth: &Truth, drifted: &Drifted, measured: &Measured, fixed: &Plan
     let said = found.drift.as_ref().and_then(|d| d.drift).filter(|d| d.drifted);
     s.drift.count((rise > 1.1).then_some(rise), said.map(|d| d.ratio.ratio), 1.25);
     means(&mut s, truth, measured);
-    s.ios = ios(measured.plan.runs().filter(|r| r.purpose != Purpose::Calibration).cloned());
-    s.calibration_ios = ios(measured.plan.runs().filter(|r| r.purpose == Purpose::Calibration).cloned());
+    s.ios = ios(measured.plan.runs().filter(|r| !r.belongs.prepares()).cloned());
+    s.calibration_ios = ios(measured.plan.runs().filter(|r| r.belongs.prepares()).cloned());
     s.fixed_ios = ios(fixed.runs().cloned());
     s
 }
@@ -175,12 +175,12 @@ fn means(s: &mut Score, truth: &Truth, measured: &Measured) {
         return;
     }
     let [sr, rr, sw, rw] = truth.means_ns();
-    for run in measured.plan.runs().filter(|r| r.purpose == Purpose::Baseline) {
-        let truth = match run.baseline.as_str() {
-            "SR" => sr,
-            "RR" => rr,
-            "SW" => sw,
-            _ => rw,
+    for (run, baseline) in measured.plan.runs().filter_map(|run| Some((run, run.baseline()?))) {
+        let truth = match baseline {
+            Baseline::Sr => sr,
+            Baseline::Rr => rr,
+            Baseline::Sw => sw,
+            Baseline::Rw => rw,
         };
         let running = measured.memory.responses(run.id, run.io_ignore);
         let Some(interval) = batch_means(&running, period(&running).map(|p| p.ios), 0.95) else { continue };

@@ -10,7 +10,7 @@ use anyhow::Context;
 use std::path::Path;
 use uflip_analysis::profile::{self, Profile, table3_row};
 use uflip_device::IoRecord;
-use uflip_measure::run::Purpose;
+use uflip_measure::{Baseline, Curve, MicroBenchmark};
 use uflip_store::{RunRow, Store, StoreContents, read_records};
 
 /// Cheap writes take at most so many times a sequential one.
@@ -63,7 +63,7 @@ fn effects(profile: &Profile, found: &mut Figures) {
     found.put("mix_factor", profile.mix.worst.map(|gain| 1.0 / gain));
     found.put("parallel_gain", profile.parallelism.best);
     let alignment = &profile.alignment;
-    let of_random_writes = alignment.baseline.as_deref() == Some("RW");
+    let of_random_writes = alignment.baseline.as_deref() == Some(Baseline::Rw.name());
     let unit = alignment.unit_bytes.filter(|_| of_random_writes);
     found.put("alignment_kb", unit.map(|b| b as f64 / 1024.0));
     let penalty = alignment.penalty_factor.filter(|_| of_random_writes);
@@ -71,11 +71,9 @@ fn effects(profile: &Profile, found: &mut Figures) {
 }
 
 /// The mean over all repeats of a point of `micro`'s curve of `baseline`, in ms.
-fn cost(contents: &StoreContents, micro: &str, baseline: &str, value: i64) -> Option<f64> {
-    let here = |row: &&RunRow| {
-        let point = row.spec.point.as_ref();
-        row.spec.baseline == baseline && point.is_some_and(|p| p.micro_benchmark == micro && p.value == value)
-    };
+fn cost(contents: &StoreContents, micro: MicroBenchmark, baseline: Baseline, value: i64) -> Option<f64> {
+    let wanted = (micro, Curve::One(baseline), value);
+    let here = |row: &&RunRow| row.spec.point().is_some_and(|p| (p.micro, p.curve, p.value) == wanted);
     let means: Vec<f64> =
         contents.runs.iter().filter(here).filter_map(|row| row.stats.running.mean_ns).collect();
     (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64 / 1e6)
@@ -87,13 +85,13 @@ fn granularity(profile: &Profile, contents: &StoreContents, found: &mut Figures)
     found.put("latency_sr_us", latency.sr);
     found.put("latency_rr_us", latency.rr);
     found.put("latency_sw_us", latency.sw);
-    let at = |baseline, kib: i64| cost(contents, "granularity", baseline, kib << 10);
+    let at = |baseline, kib: i64| cost(contents, MicroBenchmark::Granularity, baseline, kib << 10);
     let times = |n: f64, small: Option<f64>, large: Option<f64>| Some(n * small? / large?);
-    found.put("rw_4x4k_over_16k", times(4.0, at("RW", 4), at("RW", 16)));
-    found.put("rw_2x8k_over_16k", times(2.0, at("RW", 8), at("RW", 16)));
-    found.put("sw_8x4k_over_32k", times(8.0, at("SW", 4), at("SW", 32)));
-    found.put("rw_512b_ms", cost(contents, "granularity", "RW", 512));
-    found.put("rw_256k_ms", at("RW", 256));
+    found.put("rw_4x4k_over_16k", times(4.0, at(Baseline::Rw, 4), at(Baseline::Rw, 16)));
+    found.put("rw_2x8k_over_16k", times(2.0, at(Baseline::Rw, 8), at(Baseline::Rw, 16)));
+    found.put("sw_8x4k_over_32k", times(8.0, at(Baseline::Sw, 4), at(Baseline::Sw, 32)));
+    found.put("rw_512b_ms", cost(contents, MicroBenchmark::Granularity, Baseline::Rw, 512));
+    found.put("rw_256k_ms", at(Baseline::Rw, 256));
 }
 
 /// Section 5.2: with a pause "the total workload takes the same overall time
@@ -102,10 +100,11 @@ fn granularity(profile: &Profile, contents: &StoreContents, found: &mut Figures)
 fn pause(profile: &Profile, contents: &StoreContents, found: &mut Figures) {
     let (Some(enough), Some(rw)) = (profile.pause_rw_ms, profile.baseline_ms.rw) else { return };
     let pauses = contents.runs.iter().filter_map(|row| {
-        let point = row.spec.point.as_ref().filter(|p| p.micro_benchmark == "pause")?;
-        (row.spec.baseline == "RW").then_some(point.value)
+        let point = row.spec.point().filter(|p| p.micro == MicroBenchmark::Pause)?;
+        (point.curve == Curve::One(Baseline::Rw)).then_some(point.value)
     });
-    let total = |ns: i64| Some((ns as f64 / 1e6 + cost(contents, "pause", "RW", ns)?) / rw);
+    let total =
+        |ns: i64| Some((ns as f64 / 1e6 + cost(contents, MicroBenchmark::Pause, Baseline::Rw, ns)?) / rw);
     let factors = pauses.filter(|ns| *ns as f64 / 1e6 <= enough).filter_map(total);
     found.put("pause_total", factors.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())));
 }
@@ -113,7 +112,7 @@ fn pause(profile: &Profile, contents: &StoreContents, found: &mut Figures) {
 /// Figure 3: how cheap and dear random writes alternate, and what a run of 512
 /// that counts the start-up is off by (section 4.2).
 fn random_writes(profile: &Profile, contents: &StoreContents, found: &mut Figures) -> anyhow::Result<()> {
-    let first = contents.runs.iter().find(|r| r.spec.purpose == Purpose::Baseline && r.spec.baseline == "RW");
+    let first = contents.runs.iter().find(|r| r.spec.baseline() == Some(Baseline::Rw));
     let (Some(row), Some(sw_ms)) = (first, profile.baseline_ms.sw) else { return Ok(()) };
     let records = read_records(&contents.dir.join(&row.records.file))?;
     let ms = |r: &IoRecord| r.response().as_millis_f64();
