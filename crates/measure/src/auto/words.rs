@@ -69,7 +69,12 @@ pub(super) fn pause(pause: &PauseFound) -> String {
         .map(|test| match &test.found {
             Some(l) => {
                 let open = if l.over { "" } else { " or more" };
-                format!("{} has a lasting effect on {} reads, {}{open}", test.batch, l.affected_ios, Nanos(l.affected_ns))
+                format!(
+                    "{} has a lasting effect on {} reads, {}{open}",
+                    test.batch,
+                    l.affected_ios,
+                    Nanos(l.affected_ns)
+                )
             }
             None => format!("no lasting effect found after {}", test.batch),
         })

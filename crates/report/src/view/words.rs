@@ -143,7 +143,9 @@ fn alignment(p: &Profile) -> Option<String> {
     let a = &p.alignment;
     let Some(penalty) = a.penalty_factor else {
         let some = a.evidence.values().any(|e| !e.runs.is_empty());
-        return some.then(|| "Not decided: no measured shift costs more than an aligned IO beyond its interval.".into());
+        return some.then(|| {
+            "Not decided: no measured shift costs more than an aligned IO beyond its interval.".into()
+        });
     };
     let whose = a.baseline.as_deref().unwrap_or("IOs");
     let ci95 = interval(&a.evidence, "penalty_factor", times);
