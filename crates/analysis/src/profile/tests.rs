@@ -36,7 +36,7 @@ struct Made {
 struct Maker {
     runs: Vec<Made>,
     manifest: Option<Manifest>,
-    plan: serde_json::Value,
+    plan: Option<uflip_measure::Plan>,
 }
 
 impl Maker {
@@ -119,6 +119,7 @@ fn row(id: u32, made: &Made) -> RunRow {
     RunRow {
         spec: serde_json::from_value(spec).expect("a spec"),
         outcome: RunOutcome { end, started: Nanos(0), started_unix_ns: made.stalls.map(|_| 1), attempts: 1 },
+        folder: None,
         stats: RunStats { running: stats.clone(), all: stats, by_pattern: Vec::<RtStats>::new() },
         records: RecordFile { file: String::new(), bytes: 0, checksum: None },
         stalls: made.stalls,
@@ -514,7 +515,7 @@ fn the_plan_tells_of_state_and_space() {
         options.state = state;
         let mut made = device(&TABLE_3[1]);
         let plan = uflip_measure::make_plan(&options, geometry).expect("a plan");
-        made.plan = serde_json::to_value(&plan).expect("JSON");
+        made.plan = Some(plan);
         made.profile()
     };
     let left = plan(uflip_measure::State::None);

@@ -96,7 +96,7 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
         any = true;
         auto &= contents.manifest.options.get("auto").is_some_and(|auto| auto.is_object());
         micros.extend(contents.runs.iter().filter_map(|r| r.spec.point()).map(|p| p.micro.name()));
-        io_size = io_size.or_else(|| contents.plan.get("io_size").and_then(serde_json::Value::as_u64));
+        io_size = io_size.or_else(|| contents.plan.as_ref().map(|plan| plan.io_size.0));
     }
     let mut options = vec!["--method".into(), if auto { "auto" } else { "fixed" }.into()];
     if any && !micros.is_empty() {

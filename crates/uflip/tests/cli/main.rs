@@ -9,6 +9,7 @@ mod contents;
 mod endings;
 mod faultfs;
 mod faults;
+mod format1;
 mod house;
 mod integrity;
 mod job;
