@@ -2,6 +2,7 @@
 """fio as the second witness: the same pattern with fio and with uflip in turn.
 
     benches/against_fio.py [--rounds N] [--ios N] [--cases null,memory,…] [--small] [--uflip PATH]
+    benches/against_fio.py --engine io_uring [--depths 1,8,32,128] [--pairs 15] [--device PATH]
 
 Prints, per case, medians over the rounds of both programs and the median of the
 rounds' ratios:
@@ -10,9 +11,14 @@ time for a file in memory, a loop device over memory (needs root) and a scratch
 file in the current folder. fio runs with per-IO latency logs, as its users keep
 every IO; the null case also runs it without any log. Cases that a machine
 cannot do are skipped with a line that says why. --small is the short form that
-the test suite runs. Exit code 0 even where a target is missed: it measures.
+the test suite runs. --engine io_uring compares the io_uring engines instead: pairs
+of short runs, in turn first and second, of 4 KiB random reads on a device in memory
+(--device, only read; else a new zram device, else a loop device over memory, both
+need root), fio with registered files and buffers and a per-IO latency log; per
+depth the median of the pairs' ratios of IOs a second and of mean latencies
+(submission to completion), and its 95 % bootstrap interval. Exit code 0 even where a target is missed: it measures.
 """
-import argparse, json, os, shutil, statistics, subprocess, sys, tempfile
+import argparse, contextlib, json, os, random, shutil, statistics, subprocess, sys, tempfile
 
 
 def run(command, cwd):
@@ -126,24 +132,134 @@ def loop_case(o, size):
         subprocess.run(["losetup", "-d", device], check=False)
 
 
+def fio_ring(device, depth, ios, size):
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as folder:
+        _, _, out = run(["fio", "--name=a", "--ioengine=io_uring", "--rw=randread", "--bs=4k", f"--iodepth={depth}",
+                         "--fixedbufs=1", "--registerfiles=1", "--direct=1", "--readonly", f"--filename={device}",
+                         f"--size={size}", f"--io_size={ios * 4096}", "--norandommap", "--randrepeat=0",
+                         "--write_lat_log=x", "--log_avg_msec=0", "--output-format=json"], folder)
+        part = json.loads(out[out.index("{"):])["jobs"][0]["read"]
+        return part["iops"], part["lat_ns"]["mean"] / 1e3
+
+
+def uflip_ring(program, device, depth, ios, size):
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as folder:
+        _, _, out = run([program, "pattern", device, "--base", "RR", "--io-size", "4K", "--target-size", f"{size}",
+                         "--io-count", f"{ios}", "--engine", "io_uring", "--queue-depth", f"{depth}",
+                         "--records", "x.parquet", "--json"], folder)
+        facts = json.loads(out)
+        return facts["end"]["ios"] / facts["end"]["elapsed"] * 1e9, facts["stats"]["all"]["mean_ns"] / 1e3
+
+
+def memory_folder():
+    return "/dev/shm" if os.path.isdir("/dev/shm") else None
+
+
+def interval(values, draws=4000):
+    """The middle 95 % of the medians of as many values drawn with replacement."""
+    rng = random.Random(1)
+    medians = sorted(statistics.median(rng.choices(values, k=len(values))) for _ in range(draws))
+    return medians[draws * 25 // 1000], medians[draws * 975 // 1000 - 1]
+
+
+@contextlib.contextmanager
+def device_in_memory(size):
+    """A new zram device filled with random bytes, else a loop device over memory; gone afterwards."""
+    number, made = None, False
+    try:
+        with open("/sys/class/zram-control/hot_add") as f:
+            number = f.read().strip()
+        with open(f"/sys/block/zram{number}/disksize", "w") as f:
+            f.write(f"{size}")
+        with open(f"/dev/zram{number}", "wb") as f:
+            for _ in range(size >> 20):
+                f.write(os.urandom(1 << 20))
+        made = True
+        yield f"/dev/zram{number}"
+        return
+    except OSError as e:
+        if made:
+            raise
+        print(f"note: no zram device ({e}); a loop device over memory instead, whose worker takes a core's share")
+    finally:
+        if number is not None:
+            with open(f"/sys/block/zram{number}/reset", "w") as f:
+                f.write("1")
+            with open("/sys/class/zram-control/hot_remove", "w") as f:
+                f.write(number)
+    with tempfile.NamedTemporaryFile(dir=memory_folder()) as backing:
+        for _ in range(size >> 20):
+            backing.write(os.urandom(1 << 20))
+        backing.flush()
+        device = subprocess.run(["losetup", "-f", "--show", backing.name], check=True, capture_output=True,
+                                text=True).stdout.strip()
+        try:
+            yield device
+        finally:
+            subprocess.run(["losetup", "-d", device], check=False)
+
+
+def compare_rings(o, device, size):
+    for depth in [int(d) for d in o.depths.split(",")]:
+        ios = o.ring_ios if depth > 1 else max(o.ring_ios // 2, 1)
+        turns = {"fio": lambda: fio_ring(device, depth, ios, size),
+                 "uflip": lambda: uflip_ring(o.uflip, device, depth, ios, size)}
+        rows = {"fio": [], "uflip": []}
+        for pair in range(o.pairs):
+            for name in ["fio", "uflip"] if pair % 2 == 0 else ["uflip", "fio"]:
+                rows[name].append(turns[name]())
+        print(f"\nio_uring on {device}, 4 KiB random reads, queue depth {depth}, {ios} IOs, {o.pairs} pairs")
+        for name, rs in rows.items():
+            iops, latency = (statistics.median(r[i] for r in rs) for i in (0, 1))
+            print(f"  {name:6} {iops:10.0f} IOs/s, mean latency {latency:9.2f} us")
+        for i, what, met in [(0, "IOs/s", lambda r: r >= 0.98), (1, "mean latency", lambda r: 0.95 <= r <= 1.05)]:
+            ratios = [u[i] / f[i] for u, f in zip(rows["uflip"], rows["fio"])]
+            ratio, (low, high) = statistics.median(ratios), interval(ratios)
+            goal = ">= 0.98" if i == 0 else "0.95 to 1.05"
+            print(f"  {what} uflip / fio: {ratio:.3f} ({low:.3f} to {high:.3f}; target {goal}: "
+                  f"{'met' if met(ratio) else 'MISSED'})")
+        sys.stdout.flush()
+
+
+def ring_case(o):
+    size = (16 << 20) if o.small else (256 << 20)
+    try:
+        if o.device:
+            compare_rings(o, o.device, size)
+        else:
+            with device_in_memory(size) as device:
+                compare_rings(o, device, size)
+    except (OSError, subprocess.CalledProcessError) as e:
+        print(f"\nskipped: no device in memory for io_uring ({e})")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ios", type=int, default=5_000_000)
     parser.add_argument("--path-ios", type=int, default=100_000)
     parser.add_argument("--cases", default="null,memory,loop,scratch", help="which of null,memory,loop,scratch")
+    parser.add_argument("--engine", choices=["sync", "io_uring"], default="sync")
+    parser.add_argument("--depths", default="1,8,32,128")
+    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--ring-ios", type=int, default=60_000)
+    parser.add_argument("--device", help="a device in memory, only read")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--uflip", default=os.path.join(os.path.dirname(__file__), "../target/release/uflip"))
     o = parser.parse_args()
     o.uflip = os.path.abspath(o.uflip)
     if o.small:
         o.rounds, o.ios, o.path_ios = 1, 20_000, 500
+        o.pairs, o.ring_ios = 2, 1_000
     if not shutil.which("fio"):
         print("skipped: fio is not installed")
         return
     print(subprocess.run(["fio", "--version"], capture_output=True, text=True).stdout.strip(),
           "against", subprocess.run([o.uflip, "--version"], capture_output=True, text=True).stdout.strip(),
           "on", os.uname().release)
+    if o.engine == "io_uring":
+        ring_case(o)
+        return
     size = (16 << 20) if o.small else (256 << 20)
     if "null" in o.cases:
         null_case(o)

@@ -1,7 +1,7 @@
 //! Fuzzes the parsers of job files, fio's job files and traces for some minutes.
 //!
 //! ```text
-//! cargo run --release -p uflip-results --example fuzz -- MINUTES [SEED] [CORPUS]
+//! cargo run --release -p uflip-analysis --example fuzz -- MINUTES [SEED] [CORPUS]
 //! ```
 //! How: texts of the corpus folder are cut, joined and changed at random by a
 //! seeded generator; each goes through every parser, and what is read goes on to

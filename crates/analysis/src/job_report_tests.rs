@@ -1,10 +1,10 @@
 //! Known answers: recovery, spikes and windows made by hand.
 use super::*;
 use uflip_device::IoRecord;
-use uflip_device::{Io, Mode};
+use uflip_device::{Arrival, Io, Mode};
 
 fn record(submit: u64, response: u64, size: u32) -> IoRecord {
-    let io = Io { wait: Nanos::ZERO, offset: Bytes(0), size, mode: Mode::Write, pattern: 0 };
+    let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size, mode: Mode::Write, pattern: 0 };
     IoRecord::new(&io, 0, Nanos(submit), Nanos(response))
 }
 

@@ -12,6 +12,7 @@
 //! paper 003, section 4 (newer devices reverse the rules). Units are in the
 //! names; what was not measured, or has no effect, is `None`.
 
+pub mod beside;
 mod between;
 mod calibrated;
 pub mod card;
@@ -117,6 +118,9 @@ pub struct Profile {
     /// before this field.
     #[serde(default)]
     pub curves: Vec<CurveLevels>,
+    /// What the device's own work came to, as it tells.
+    #[serde(default)]
+    pub device_work: beside::DeviceWork,
     /// What kind of device this is.
     pub device_class: DeviceClass,
     /// The seven hints of paper 001 on this device.
@@ -187,6 +191,7 @@ fn from_facts(contents: &StoreContents, facts: &facts::Facts) -> Profile {
         between_runs: facts.between,
         cost_models: cost_models(contents),
         curves: curves::curves(facts),
+        device_work: beside::device_work(facts, &contents.runs),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),

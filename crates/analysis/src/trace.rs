@@ -77,7 +77,8 @@ pub fn of_records(records: &[IoRecord]) -> Vec<TraceIo> {
             offset: r.offset().0,
             size: r.size(),
             mode: r.mode(),
-            response: Some(r.response()),
+            // What the device took, without the wait for it.
+            response: Some(r.service()),
         })
         .collect();
     all.sort_by_key(|io| io.at);

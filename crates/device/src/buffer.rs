@@ -100,10 +100,17 @@ impl AlignedBuffer {
         AlignedBuffer { start, length }
     }
 
+    /// A buffer without memory: what stands where the buffer of a request under
+    /// way was, and what flushes and trims carry.
+    pub const fn empty() -> AlignedBuffer {
+        AlignedBuffer { start: std::ptr::without_provenance_mut(ALIGNMENT), length: 0 }
+    }
+
     /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: start points at `length` initialised bytes owned by self.
+        // SAFETY: start points at `length` initialised bytes owned by self; that
+        // of an empty one is no null and aligned.
         unsafe { std::slice::from_raw_parts(self.start, self.length) }
     }
 
@@ -115,8 +122,17 @@ impl AlignedBuffer {
     }
 }
 
+impl fmt::Debug for AlignedBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AlignedBuffer of {} bytes", self.length)
+    }
+}
+
 impl Drop for AlignedBuffer {
     fn drop(&mut self) {
+        if self.length == 0 {
+            return;
+        }
         let layout = Layout::from_size_align(self.length, ALIGNMENT).expect("the layout it was made with");
         // SAFETY: allocated in `new` with this very layout, freed once.
         unsafe { dealloc(self.start, layout) }
@@ -217,12 +233,13 @@ impl IoBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::Arrival;
     use crate::stamp::SECTOR;
-    use crate::units::{Bytes, Nanos};
+    use crate::units::Bytes;
     use std::collections::HashSet;
 
     fn write(size: u32) -> Io {
-        Io { wait: Nanos::ZERO, offset: Bytes(0), size, mode: Mode::Write, pattern: 0 }
+        Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size, mode: Mode::Write, pattern: 0 }
     }
 
     #[test]

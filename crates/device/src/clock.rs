@@ -33,7 +33,7 @@ pub fn unix_now() -> u64 {
 }
 
 /// The scheduler may wake a sleeper this late; the rest of a wait is spun.
-const SPIN: Nanos = Nanos::from_micros(120);
+pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
 /// A sleeper looks this often whether it should stop.
 const SLICE: Nanos = Nanos::from_millis(50);
 

@@ -1,11 +1,12 @@
-//! The two faces of a device.
+//! The measured face of a device, and what goes wrong with one.
 //!
 //! [`Device`] is what the methodology uses: it runs a set of streams and hands
 //! every finished IO to a [`Recorder`]. There are three loops behind it:
-//! threads (`sync`), io_uring, and virtual time (the simulator).
-//! [`Blocks`] is what programs living on a device use: bytes in, bytes out.
-//! Both stay under eight methods; growth needs a design note.
+//! threads (`sync`), io_uring, and virtual time (the simulator). It stays under
+//! eight methods; growth needs a design note. The other face, for programs that
+//! live on a device, is [`crate::blocks`].
 
+use crate::counters::Counters;
 use crate::incident::Incidents;
 use crate::io::{Io, IoRecord};
 use crate::units::{Bytes, Nanos};
@@ -22,8 +23,8 @@ pub struct Geometry {
     pub sector: Bytes,
 }
 
-/// One sequence of IOs in which each waits for the one before. Parallel
-/// patterns are several streams; number `i` of the set is stream `i`.
+/// One sequence of IOs, each submitted after the one before, when its
+/// [`Arrival`](crate::Arrival) says. Parallel patterns are several streams; number `i` of the set is stream `i`.
 pub type Stream = Box<dyn Iterator<Item = Io> + Send>;
 
 /// Records of one stream in completion order; the capacity is fixed and its
@@ -82,7 +83,9 @@ impl Stop {
 #[derive(Clone, Copy, Debug)]
 pub struct RunLimits<'a> {
     /// End each stream once this much of the device's time has passed, even if
-    /// IOs are left; `None` for no limit. Never cuts an IO short.
+    /// IOs are left; `None` for no limit. Never cuts an IO short. Of an open loop
+    /// those IOs are left that were due later; what was due before is done, however
+    /// late the device is.
     pub time: Option<Nanos>,
     /// Asked from outside.
     pub stop: &'a Stop,
@@ -146,32 +149,12 @@ pub trait Device {
     fn snapshot(&mut self, _: Snapshot) -> bool {
         false
     }
-}
 
-/// The data face. Offsets and lengths are multiples of the sector size.
-pub trait Blocks {
-    /// Capacity and sector size.
-    fn geometry(&self) -> Geometry;
-    /// Fills `into` from `offset`.
-    ///
-    /// # Errors
-    /// [`DeviceError`] with the range that failed.
-    fn read(&mut self, offset: Bytes, into: &mut [u8]) -> Result<(), DeviceError>;
-    /// Writes `from` at `offset`.
-    ///
-    /// # Errors
-    /// [`DeviceError`] with the range that failed.
-    fn write(&mut self, offset: Bytes, from: &[u8]) -> Result<(), DeviceError>;
-    /// Makes everything written durable.
-    ///
-    /// # Errors
-    /// [`DeviceError`].
-    fn flush(&mut self) -> Result<(), DeviceError>;
-    /// Tells the device that a range holds nothing any more.
-    ///
-    /// # Errors
-    /// [`DeviceError`] with the range that failed.
-    fn trim(&mut self, offset: Bytes, length: Bytes) -> Result<(), DeviceError>;
+    /// What the device has counted of its own work so far; `None` where it
+    /// tells nothing. Asked between runs only, never inside of one.
+    fn counters(&self) -> Option<Counters> {
+        None
+    }
 }
 
 /// What the world did to an IO or to a device.
@@ -229,6 +212,7 @@ fn hint(error: &std::io::Error) -> &'static str {
         Some(libc::EIO) => " (the device reported an error; see the kernel's log)",
         Some(libc::ENXIO | libc::ENODEV) => " (the device is gone)",
         Some(libc::ENOSPC) => " (nothing is left at that place)",
+        Some(libc::EBADF) => " (it was opened for reading only)",
         Some(libc::EINVAL) => " (is the offset, size or buffer mode one that this target takes?)",
         _ => "",
     }

@@ -5,8 +5,10 @@
 //! device, [`Device`] and [`Blocks`]. This is the only crate that may contain
 //! unsafe code; each use has its `SAFETY` line.
 
+pub mod blocks;
 pub mod buffer;
 pub mod clock;
+pub mod counters;
 pub mod device;
 pub mod engine;
 mod fnv;
@@ -27,14 +29,14 @@ pub mod units;
 mod uring;
 mod watch;
 
+pub use blocks::Blocks;
 pub use buffer::Data;
 pub use clock::unix_now;
-pub use device::{
-    Blocks, Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
-};
+pub use counters::Counters;
+pub use device::{Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream};
 pub use engine::{Buffering, Discard, Engine, EngineOptions};
 pub use incident::Incidents;
-pub use io::{Io, IoRecord, Mode};
+pub use io::{Arrival, Io, IoRecord, Mode};
 pub use null::{KeepAll, NullDevice, Overhead, measure_overhead};
 pub use real::RealDevice;
 pub use units::{Bytes, Nanos};

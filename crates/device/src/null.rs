@@ -4,7 +4,7 @@
 use crate::buffer::{Data, IoBuffer};
 use crate::clock::{Epoch, clock_source, wait_until};
 use crate::device::{Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
-use crate::io::{Io, IoRecord, Mode};
+use crate::io::{Arrival, Io, IoRecord, Mode};
 use crate::stamp::Key;
 use crate::sync::{NoTarget, Shared, Worker, stream_loop};
 use crate::units::{Bytes, Nanos};
@@ -121,7 +121,7 @@ pub fn measure_overhead() -> Overhead {
         .collect();
     batches.sort_by(f64::total_cmp);
 
-    let io = Io { wait: Nanos::ZERO, offset: Bytes(0), size: 4096, mode: Mode::Read, pattern: 0 };
+    let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 4096, mode: Mode::Read, pattern: 0 };
     let stream: Stream = Box::new(std::iter::repeat_n(io, IOS as usize));
     let keep = KeepAll::new(IOS as usize);
     let stop = Stop::new();
@@ -144,7 +144,7 @@ mod tests {
 
     fn reads(n: u64) -> Stream {
         Box::new((0..n).map(|i| Io {
-            wait: Nanos::ZERO,
+            arrival: Arrival::CONSECUTIVE,
             offset: Bytes(i * 4096),
             size: 4096,
             mode: Mode::Read,
@@ -184,8 +184,13 @@ mod tests {
 
     #[test]
     fn a_time_limit_ends_an_endless_stream_and_is_said() {
-        let io =
-            Io { wait: Nanos::from_micros(100), offset: Bytes(0), size: 512, mode: Mode::Read, pattern: 0 };
+        let io = Io {
+            arrival: Arrival::After(Nanos::from_micros(100)),
+            offset: Bytes(0),
+            size: 512,
+            mode: Mode::Read,
+            pattern: 0,
+        };
         let keep = KeepAll::new(1 << 16);
         let stop = Stop::new();
         let limits = RunLimits { time: Some(Nanos::from_millis(5)), stop: &stop };
@@ -194,7 +199,7 @@ mod tests {
             .unwrap();
         assert!(end.time_limit_hit && end.ios > 0 && end.ios <= 51, "{end:?}");
         let records = keep.records();
-        assert!(records.windows(2).all(|w| w[1].submit() >= w[0].submit() + w[0].response() + io.wait));
+        assert!(records.windows(2).all(|w| w[1].submit() >= w[0].completion() + Nanos::from_micros(100)));
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! Real devices: a block device or a file behind file descriptors, driven by
 //! the synchronous loop ([`crate::sync`]) or by io_uring ([`crate::uring`]).
 
-use crate::buffer::{AlignedBuffer, IoBuffer};
+use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, wait_until};
-use crate::device::{Blocks, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
+use crate::device::{Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
 use crate::engine::{Discard, Engine, EngineOptions};
 use crate::io::{Io, Mode};
 use crate::layout::Watch;
 use crate::stamp::Key;
 use crate::sync::{Shared, Target, Worker, stream_loop};
-use crate::units::{Bytes, Nanos};
+use crate::units::Nanos;
 use crate::uring::{RingWorker, ring_loop};
 use std::fs::File;
 use std::io;
@@ -177,40 +177,6 @@ impl Device for RealDevice {
     }
 }
 
-impl Blocks for RealDevice {
-    fn geometry(&self) -> Geometry {
-        self.geometry
-    }
-
-    fn read(&mut self, offset: Bytes, into: &mut [u8]) -> Result<(), DeviceError> {
-        // Through an aligned buffer: O_DIRECT takes no other.
-        let mut buffer = AlignedBuffer::new(into.len().max(1));
-        let io = data_io(Mode::Read, offset, into.len());
-        self.workers[0].target.io(&io, &mut buffer.bytes_mut()[..into.len()])?;
-        into.copy_from_slice(&buffer.bytes()[..into.len()]);
-        Ok(())
-    }
-
-    fn write(&mut self, offset: Bytes, from: &[u8]) -> Result<(), DeviceError> {
-        let mut buffer = AlignedBuffer::new(from.len().max(1));
-        buffer.bytes_mut()[..from.len()].copy_from_slice(from);
-        let io = data_io(Mode::Write, offset, from.len());
-        self.workers[0].target.io(&io, &mut buffer.bytes_mut()[..from.len()])
-    }
-
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        self.workers[0].target.io(&data_io(Mode::Flush, Bytes(0), 0), &mut [])
-    }
-
-    fn trim(&mut self, offset: Bytes, length: Bytes) -> Result<(), DeviceError> {
-        self.workers[0].target.trim(offset.0, length.0)
-    }
-}
-
-fn data_io(mode: Mode, offset: Bytes, size: usize) -> Io {
-    Io { wait: Nanos::ZERO, offset, size: size as u32, mode, pattern: 0 }
-}
-
 /// One descriptor of the device: what the synchronous loop measures.
 pub(crate) struct FileTarget {
     name: Arc<str>,
@@ -222,7 +188,7 @@ pub(crate) struct FileTarget {
 }
 
 impl FileTarget {
-    fn new(name: Arc<str>, file: File, discard: Discard) -> Result<FileTarget, DeviceError> {
+    pub(crate) fn new(name: Arc<str>, file: File, discard: Discard) -> Result<FileTarget, DeviceError> {
         let meta = file.metadata().map_err(|source| DeviceError::Path {
             what: "cannot look at".to_string(),
             path: name.to_string().into(),

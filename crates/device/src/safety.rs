@@ -26,15 +26,18 @@ mod contents;
 mod fresh;
 mod magic;
 mod permit;
+mod program;
 mod usage;
 
 pub use magic::Signature;
 pub use permit::{Refusal, WritePermit, permit};
+pub use program::Programming;
 
 use contents::Looked;
 
 use crate::identity::sysfs::Node;
 use crate::identity::{self, DevNumber, DeviceFacts, SysPaths, ioctl, sysfs, word};
+use crate::scratch::sidecar::{Programmed, Sidecar};
 use crate::scratch::{self, NotOurs};
 use crate::stamp::Key;
 use crate::units::Bytes;
@@ -201,6 +204,8 @@ pub struct Examination {
     naming_serial: Option<String>,
     /// What everything written to it is stamped with.
     key: Key,
+    /// A program wrote it; see `crate::scratch`.
+    programmed: bool,
     snapshot: Snapshot,
     paths: SysPaths,
 }
@@ -219,6 +224,12 @@ impl Examination {
     /// What it is.
     pub fn kind(&self) -> TargetKind {
         self.kind
+    }
+
+    /// True for a scratch file that holds what a program of ours left, which a
+    /// measurement would destroy.
+    pub fn is_programmed(&self) -> bool {
+        self.programmed
     }
 
     /// What is known about it.
@@ -362,6 +373,7 @@ fn look_block(
         looked,
         naming_serial,
         key: Key::DEVICE,
+        programmed: false,
         snapshot,
         paths,
     })
@@ -530,8 +542,9 @@ fn look_file(
     let inode = Some((meta.dev(), meta.ino()));
     let snapshot = Snapshot { number: None, inode, size: meta.size(), sequence: None, serial: None };
     let mut seen = file_examination(typed, path, kind, obstacles, snapshot, paths);
-    if let Ok(Some(key)) = ours {
-        seen.key = key;
+    if let Ok(Some(ours)) = ours {
+        seen.key = ours.key;
+        seen.programmed = ours.programmed != Programmed::No;
         // Its header is none of what is measured.
         seen.facts.size_bytes = seen.facts.size_bytes.map(|size| Bytes(size.0 - scratch::HEADER.0));
     }
@@ -557,14 +570,16 @@ fn file_examination(
         looked: None,
         naming_serial: None,
         key: Key::DEVICE,
+        programmed: false,
         snapshot,
         paths: paths.clone(),
     }
 }
 
-/// The key of the finished scratch file at `path`, which must be the file of
-/// `meta`; why it is none. One that somebody made a file system in is theirs.
-fn ours(path: &Path, meta: &Metadata) -> Result<Key, NotOurs> {
+/// The sidecar of the finished scratch file at `path`, which must be the file of
+/// `meta`; why it is none. One that somebody made a file system in is theirs, but
+/// where that is what a program of ours left, to the byte.
+fn ours(path: &Path, meta: &Metadata) -> Result<Sidecar, NotOurs> {
     let foreign = |why: String| NotOurs::Foreign(why);
     let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
@@ -577,11 +592,14 @@ fn ours(path: &Path, meta: &Metadata) -> Result<Key, NotOurs> {
     if !found.complete {
         return Err(foreign("it was made by uflip and never finished".to_string()));
     }
+    if found.programmed != Programmed::No {
+        return Ok(found);
+    }
     let ends = magic::Ends::read(&file, meta.size());
     let ends = ends.map_err(|error| foreign(format!("it cannot be read: {error}")))?;
     match magic::signatures(&ends).first() {
         Some(signature) => Err(foreign(format!("it holds {}", signature.what))),
-        None => Ok(found.key),
+        None => Ok(found),
     }
 }
 

@@ -16,6 +16,7 @@ mod extents;
 mod fill;
 mod header;
 mod ours;
+pub(crate) mod program;
 pub(crate) mod sidecar;
 
 pub use extents::{Extent, ExtentError, Fragmentation, extents, fragmentation, fragments, holes_warning};
@@ -27,7 +28,7 @@ use crate::device::Stop;
 use crate::units::Bytes;
 use fill::{Filler, fill};
 use header::Header;
-use sidecar::{Found, Sidecar};
+use sidecar::{Found, Programmed, Sidecar};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -180,7 +181,7 @@ pub fn is_unfinished(path: &Path) -> bool {
 
 /// The scratch file that is at `path`, where it is complete, ours and of
 /// exactly `size`, its holes filled; `None` where nothing is there, an empty
-/// file, or one of ours that does not fit.
+/// file, or one of ours that does not fit or that a program wrote.
 ///
 /// # Errors
 /// [`ScratchError::Exists`] for a file that is not ours;
@@ -199,7 +200,7 @@ pub fn reuse(path: &Path, size: Bytes, stop: &Stop) -> Result<Option<Scratch>, S
     }
     let file = open_to_look(path).map_err(path_error("cannot open", path))?;
     let found = recognise(path, &file).map_err(|why| exists(path, format!("it {why}")))?;
-    if !found.complete || found.size != size.0 {
+    if !found.complete || found.size != size.0 || found.programmed != Programmed::No {
         return Ok(None);
     }
     let refilled = fill_holes(path, stop)?;

@@ -4,7 +4,9 @@
 //!
 //! The response time of an IO is the time between two readings of the clock
 //! around one system call (`pread`, `pwrite`, `fdatasync`, a discard) or, on
-//! the null device, around nothing. It contains one reading of the clock.
+//! the null device, around nothing. It contains one reading of the clock. In an
+//! open loop it counts from the IO's intended instant; a stream that is late
+//! submits its IOs back to back until it has caught up.
 
 use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, wait_until};
@@ -158,20 +160,21 @@ pub(crate) fn stream_loop<T: Target>(
             end.interrupted = true;
             break;
         }
-        if end.last >= deadline {
+        if io.arrival.is_past(end.last, deadline) {
             end.time_limit_hit = true;
             break;
         }
         let bytes = worker.buffer.prepare(&io);
-        if io.wait > Nanos::ZERO {
-            wait_until(&epoch, end.last + io.wait, shared.limits.stop);
+        let due = io.arrival.due(end.last);
+        if due > end.last {
+            wait_until(&epoch, due, shared.limits.stop);
         }
 
         let submit = epoch.now();
         worker.target.io(&io, bytes)?;
         let done = epoch.now();
 
-        chunk.push(IoRecord::new(&io, index, submit, Nanos(done.0 - submit.0)));
+        chunk.push(IoRecord::measured(&io, index, submit, done));
         end.ios += 1;
         end.last = done;
         if chunk.len() == chunk.capacity() {

@@ -1,42 +1,75 @@
 //! The io_uring loop: one ring a stream, up to `queue_depth` IOs in flight.
 //!
-//! IOs are submitted in the pattern's order; another goes out as soon as one
-//! comes back. The response time of an IO runs from the reading of the clock
-//! just before the system call that submits it to the reading just after the
-//! call that brought its completion. A pause in the pattern lets the queue run
-//! empty first. Files and buffers are registered where the kernel allows it.
+//! IOs are submitted in the pattern's order, each by a system call of its own, and
+//! another goes out as soon as one comes back. The response time of an IO runs from
+//! the reading of the clock just before the call that submits it to a reading taken
+//! when its completion is reaped from the queue; both are its own. Completions are
+//! reaped after every call, also after one that only submits. A pause in the pattern
+//! lets the queue run empty first. In an open loop an IO goes out at its intended
+//! instant where there is room for it, else as soon as there is; while the next one's
+//! instant is ahead, completions are waited for until shortly before it. Files and buffers are registered where the kernel
+//! allows it; the ring is made on the thread that runs the loop ([`ring`]).
+//!
+//! One call for several IOs would save calls, but they would share a reading and the
+//! first would wait for the last to be prepared; and where the kernel hands IOs to
+//! workers (devices that cannot promise not to block) the loop would sleep and be
+//! woken once an IO, which takes longer than the calls.
+//!
+//! A trim is a hole punched into a file, on a block device a discard by
+//! `IORING_OP_URING_CMD`, which Linux has since 6.12; else it is refused.
+
+mod entry;
+mod ring;
 
 use crate::buffer::IoBuffer;
-use crate::clock::wait_until;
+use crate::clock::{SPIN, wait_until};
 use crate::device::{DeviceError, Stream};
-use crate::engine::EngineOptions;
-use crate::io::{Io, IoRecord, Mode};
+use crate::engine::{Discard, EngineOptions};
+use crate::io::{Arrival, Io, IoRecord, Mode};
 use crate::stamp::Key;
 use crate::sync::{Shared, Start, StreamEnd};
 use crate::units::{Bytes, Nanos};
-use io_uring::{IoUring, opcode, squeue, types};
+use entry::{Goal, Memory, entry};
+use io_uring::cqueue::CompletionQueue;
+use io_uring::squeue::SubmissionQueue;
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{EnterFlags, Submitter};
+use ring::Ring;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
+use std::thread::ThreadId;
 
 /// Registered buffers have this size each; larger IOs go unregistered.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// One stream's ring, descriptor and buffers.
+/// One stream's descriptor and buffers, and its ring while there is one.
 pub(crate) struct RingWorker {
-    name: Arc<str>,
-    file: File,
-    ring: IoUring,
-    slots: Vec<Slot>,
-    free: Vec<usize>,
-    /// Slots whose entries are prepared but not yet submitted.
-    fresh: Vec<usize>,
-    registered: bool,
-    is_block_device: bool,
+    // Before the slots: their memory is registered in it.
+    ring: Option<Ring>,
+    queue_depth: u32,
+    poll: bool,
+    /// The thread that made it: where a single stream's loop runs, every time.
+    home: ThreadId,
+    slots: Slots,
+    target: Target,
     /// A trim was among the IOs since this was last looked at.
     pub(crate) trimmed: bool,
+}
+
+/// Where the IOs go.
+struct Target {
+    name: Arc<str>,
+    file: File,
+    is_block_device: bool,
+    discard: Discard,
+}
+
+/// The IOs in flight and room for more.
+struct Slots {
+    all: Vec<Slot>,
+    free: Vec<usize>,
 }
 
 /// One IO in flight.
@@ -44,10 +77,12 @@ struct Slot {
     io: Io,
     submit: Nanos,
     buffer: IoBuffer,
+    /// Its buffer is as large as when it was registered.
     registered: bool,
 }
 
-const NO_IO: Io = Io { wait: Nanos::ZERO, offset: Bytes(0), size: 0, mode: Mode::Read, pattern: 0 };
+const NO_IO: Io =
+    Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 0, mode: Mode::Read, pattern: 0 };
 
 impl RingWorker {
     pub(crate) fn new(
@@ -64,75 +99,75 @@ impl RingWorker {
                 "a queue depth of {queue_depth} is not possible; type --queue-depth with 1 to 4096"
             )));
         }
-        let ring = build_ring(queue_depth, poll).map_err(|e| {
-            DeviceError::Other(format!("io_uring is not to be had here ({e}); type --engine sync instead"))
-        })?;
-        let slots: Vec<Slot> = (0..u64::from(queue_depth))
-            .map(|slot| Slot {
-                io: NO_IO,
-                submit: Nanos::ZERO,
-                buffer: IoBuffer::new(
-                    BUFFER_BYTES,
-                    options.data,
-                    key,
-                    options.seed,
-                    index << 32 | (slot + 1),
-                ),
-                registered: false,
-            })
-            .collect();
-        let capacity = slots.len();
+        let buffer =
+            |slot| IoBuffer::new(BUFFER_BYTES, options.data, key, options.seed, index << 32 | (slot + 1));
         let is_block_device = file.metadata().is_ok_and(|meta| meta.file_type().is_block_device());
-        let mut worker = RingWorker {
-            name,
-            file,
-            ring,
-            slots,
-            free: (0..capacity).rev().collect(),
-            fresh: Vec::with_capacity(capacity),
-            registered: false,
-            is_block_device,
+        Ok(RingWorker {
+            ring: None,
+            queue_depth,
+            poll,
+            home: std::thread::current().id(),
+            slots: Slots::new((0..u64::from(queue_depth)).map(buffer)),
+            target: Target { name, file, is_block_device, discard: options.discard },
             trimmed: false,
-        };
-        worker.register();
-        if poll {
-            worker.probe_polling()?;
-        }
-        Ok(worker)
+        })
     }
 
-    /// Registers the file and the buffers; where the kernel refuses (a low
-    /// RLIMIT_MEMLOCK), the loop does without.
-    fn register(&mut self) {
-        let iovecs: Vec<libc::iovec> = self.slots.iter_mut().map(|s| s.buffer.iovec()).collect();
-        let submitter = self.ring.submitter();
-        // SAFETY: the buffers live in self.slots as long as the ring; a slot
-        // whose buffer grows (moves) is no longer used as registered.
-        let buffers = unsafe { submitter.register_buffers(&iovecs) };
-        let files = submitter.register_files(&[self.file.as_raw_fd()]);
-        self.registered = buffers.is_ok() && files.is_ok();
-        self.slots.iter_mut().for_each(|s| s.registered = buffers.is_ok() && files.is_ok());
+    /// Has a ring that the present thread may use.
+    fn get_ready(&mut self) -> Result<(), DeviceError> {
+        if self.slots.in_flight() > 0 {
+            return Err(DeviceError::Other(format!(
+                "{} still has IOs of a run that failed",
+                self.target.name
+            )));
+        }
+        if self.ring.as_ref().is_some_and(Ring::is_mine) {
+            return Ok(());
+        }
+        self.ring = None;
+        let buffers = self.slots.all.iter_mut().map(|slot| &mut slot.buffer);
+        let ring = Ring::new(self.queue_depth, self.poll, &self.target.file, buffers).map_err(|e| {
+            DeviceError::Other(format!("io_uring is not to be had here ({e}); type --engine sync instead"))
+        })?;
+        self.slots.all.iter_mut().for_each(|slot| slot.registered = ring.registered);
+        self.ring = Some(ring);
+        if self.poll { self.probe_polling() } else { Ok(()) }
     }
 
     /// One real read: a ring can be built for polling on devices that then
     /// refuse every IO.
     fn probe_polling(&mut self) -> Result<(), DeviceError> {
-        self.prepare(Io { size: 4096, ..NO_IO });
-        self.free.append(&mut self.fresh);
+        let (slots, target) = (&mut self.slots, &self.target);
+        let ring = self.ring.as_mut().expect("a ring was made");
+        let registered = ring.registered;
+        slots.prepare(Io { size: 4096, ..NO_IO }, target.to(registered), &mut ring.uring.submission());
         // A refused IO may complete only at a later call.
         for _ in 0..1000 {
-            self.ring.submit_and_wait(1).map_err(|e| self.no_polling(&e))?;
-            let result = self.ring.completion().next().map(|c| c.result());
-            match result {
-                Some(4096) => return Ok(()),
-                Some(n) if n >= 0 => {
-                    return Err(DeviceError::Other(format!("{} is too small to be polled", self.name)));
-                }
-                Some(error) => return Err(self.no_polling(&io::Error::from_raw_os_error(-error))),
-                None => {}
-            }
+            ring.uring.submit_and_wait(1).map_err(|e| target.no_polling(&e))?;
+            let result = ring.uring.completion().next().map(|c| (c.user_data() as usize, c.result()));
+            let Some((slot, result)) = result else { continue };
+            slots.free.push(slot);
+            return match result {
+                4096 => Ok(()),
+                0.. => Err(DeviceError::Other(format!("{} is too small to be polled", target.name))),
+                error => Err(target.no_polling(&io::Error::from_raw_os_error(-error))),
+            };
         }
-        Err(DeviceError::Other(format!("{} never completed a polled read; leave --poll away", self.name)))
+        Err(DeviceError::Other(format!("{} never completed a polled read; leave --poll away", target.name)))
+    }
+
+    /// Lets go of a ring that no later run can use: the thread ends with this one.
+    fn leave(&mut self) {
+        if self.home != std::thread::current().id() {
+            self.ring = None;
+        }
+    }
+}
+
+impl Target {
+    /// As the entries have it, with the file registered or not.
+    fn to(&self, registered: bool) -> Goal<'_> {
+        Goal { file: &self.file, registered, is_block_device: self.is_block_device }
     }
 
     fn no_polling(&self, e: &io::Error) -> DeviceError {
@@ -143,80 +178,239 @@ impl RingWorker {
         ))
     }
 
-    /// Puts `io` into a free slot and its entry into the submission queue.
+    /// Whether trims can be submitted at all.
+    fn may_trim(&self, has_commands: bool) -> bool {
+        self.discard == Discard::Plain && (has_commands || !self.is_block_device)
+    }
+
+    #[cold]
+    fn refused_trim(&self) -> DeviceError {
+        if self.discard == Discard::Plain {
+            return self.no_discard();
+        }
+        let name = &self.name;
+        DeviceError::Other(format!(
+            "{name}: io_uring has no secure discard; type --discard plain, or --engine sync"
+        ))
+    }
+
+    fn no_discard(&self) -> DeviceError {
+        DeviceError::Other(format!(
+            "{}: io_uring has no discard for this block device (Linux has it since 6.12, and the device must \
+             have it, too); type --engine sync",
+            self.name
+        ))
+    }
+
+    /// The error in a completion's result, if there is one.
     #[inline]
-    fn prepare(&mut self, io: Io) {
+    fn wrong(&self, io: &Io, result: i32) -> Option<DeviceError> {
+        let expected = if matches!(io.mode, Mode::Read | Mode::Write) { io.size as i32 } else { 0 };
+        if result == expected { None } else { Some(self.went_wrong(io, result)) }
+    }
+
+    #[cold]
+    fn went_wrong(&self, io: &Io, result: i32) -> DeviceError {
+        if io.mode == Mode::Trim && self.is_block_device && result == -libc::EOPNOTSUPP {
+            return self.no_discard();
+        }
+        let (target, mode, offset, size) =
+            (self.name.to_string(), io.mode.name(), io.offset.0, u64::from(io.size));
+        if result < 0 {
+            DeviceError::Io { target, mode, offset, size, source: io::Error::from_raw_os_error(-result) }
+        } else {
+            DeviceError::Short { target, mode, offset, size, moved: result as u64 }
+        }
+    }
+}
+
+impl Slots {
+    fn new(buffers: impl Iterator<Item = IoBuffer>) -> Slots {
+        let all: Vec<Slot> = buffers
+            .map(|buffer| Slot { io: NO_IO, submit: Nanos::ZERO, buffer, registered: false })
+            .collect();
+        let capacity = all.len();
+        Slots { all, free: (0..capacity).rev().collect() }
+    }
+
+    /// IOs prepared or under way.
+    #[inline]
+    fn in_flight(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+
+    /// Puts `io` into a free slot and its entry into the submission queue; gives
+    /// the slot's number.
+    #[inline]
+    fn prepare(&mut self, io: Io, goal: Goal<'_>, queue: &mut SubmissionQueue<'_>) -> usize {
         let index = self.free.pop().expect("the caller saw a free slot");
-        let slot = &mut self.slots[index];
+        let slot = &mut self.all[index];
         if io.size as usize > BUFFER_BYTES && io.mode != Mode::Trim {
             slot.registered = false;
         }
-        let bytes = slot.buffer.prepare(&io);
-        let (start, length) = (bytes.as_mut_ptr(), io.size);
+        let start = slot.buffer.prepare(&io).as_mut_ptr();
         slot.io = io;
-        let entry = entry(&io, start, length, index as u16, slot.registered, self.registered, &self.file)
-            .user_data(index as u64);
+        let memory = Memory { start, registered: slot.registered.then_some(index as u16) };
+        let entry = entry(&io, memory, goal).user_data(index as u64);
         // SAFETY: the entry's buffer belongs to the slot, which is not touched
-        // again before its completion is seen; the descriptor is self.file.
-        unsafe { self.ring.submission().push(&entry) }.expect("the queue has an entry for each slot");
-        self.fresh.push(index);
+        // again before its completion is seen; the descriptor is the worker's.
+        unsafe { queue.push(&entry) }.expect("the queue has an entry for each slot");
+        index
     }
 }
 
-/// The submission entry for one IO.
-#[inline]
-fn entry(
-    io: &Io,
-    start: *mut u8,
-    length: u32,
-    buffer: u16,
-    buffer_registered: bool,
-    file_registered: bool,
-    file: &File,
-) -> squeue::Entry {
-    let offset = io.offset.0;
-    macro_rules! with_fd {
-        ($fd:expr) => {
-            match (io.mode, buffer_registered) {
-                (Mode::Read, true) => {
-                    opcode::ReadFixed::new($fd, start, length, buffer).offset(offset).build()
-                }
-                (Mode::Read, false) => opcode::Read::new($fd, start, length).offset(offset).build(),
-                (Mode::Write, true) => {
-                    opcode::WriteFixed::new($fd, start, length, buffer).offset(offset).build()
-                }
-                (Mode::Write, false) => opcode::Write::new($fd, start, length).offset(offset).build(),
-                (Mode::Flush, _) => opcode::Fsync::new($fd).flags(types::FsyncFlags::DATASYNC).build(),
-                (Mode::Trim, _) => opcode::Fallocate::new($fd, u64::from(length))
-                    .offset(offset)
-                    .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
-                    .build(),
+impl Drop for Slots {
+    fn drop(&mut self) {
+        if self.in_flight() > 0 {
+            // After a failure of the ring itself the device may still write there.
+            std::mem::forget(std::mem::take(&mut self.all));
+        }
+    }
+}
+
+/// What a call waits for besides submitting.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// Nothing: it takes what is done.
+    Nothing,
+    /// An IO that is done.
+    One,
+    /// The same, for no longer than this.
+    OneWithin(Nanos),
+}
+
+/// The IOs of a run on their way through the ring's two queues.
+struct Flight<'a> {
+    target: &'a Target,
+    goal: Goal<'a>,
+    /// Trims can be submitted here.
+    may_trim: bool,
+    /// The kernel can wait for so long and no longer (5.11).
+    has_timeouts: bool,
+    trimmed: &'a mut bool,
+    slots: &'a mut Slots,
+    submitter: Submitter<'a>,
+    submissions: SubmissionQueue<'a>,
+    completions: CompletionQueue<'a>,
+}
+
+impl Flight<'_> {
+    /// Nothing is prepared or under way.
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.slots.in_flight() == 0
+    }
+
+    /// Puts `io` into the submission queue; gives its slot.
+    #[inline]
+    fn put(&mut self, io: Io) -> Result<usize, DeviceError> {
+        if io.mode == Mode::Trim {
+            if !self.may_trim {
+                return Err(self.target.refused_trim());
+            }
+            *self.trimmed = true;
+        }
+        Ok(self.slots.prepare(io, self.goal, &mut self.submissions))
+    }
+
+    /// What to wait for after an IO was `put` into the queue or not, where the next
+    /// one is due `ahead` of now.
+    #[inline]
+    fn wanted(&self, put: Option<usize>, ahead: Option<Nanos>) -> Wanted {
+        match (put, ahead) {
+            (Some(_), _) if !self.slots.free.is_empty() => Wanted::Nothing,
+            (None, Some(ahead)) if ahead > SPIN && self.has_timeouts => {
+                Wanted::OneWithin(ahead.saturating_sub(SPIN))
+            }
+            (None, Some(_)) => Wanted::Nothing,
+            _ => Wanted::One,
+        }
+    }
+
+    /// Submits what is in the queue: the IO in the slot `put`, at the moment `now`
+    /// gives; and waits for what is `wanted`.
+    #[inline]
+    fn enter(
+        &mut self,
+        put: Option<usize>,
+        wanted: Wanted,
+        now: impl FnOnce() -> Nanos,
+    ) -> Result<(), DeviceError> {
+        self.submissions.sync();
+        // Makes room for those to come; the kernel does not wait while it sees some.
+        self.completions.sync();
+        let to_submit = self.submissions.len() as u32;
+        if let Some(slot) = put {
+            self.slots.all[slot].submit = now();
+        }
+        // Completions that were put off are posted within a call with this flag only.
+        let flags = EnterFlags::GETEVENTS.bits();
+        let entered = match wanted {
+            Wanted::OneWithin(most) => {
+                let most = Timespec::from(std::time::Duration::from(most));
+                self.submitter.submit_with_args(1, &SubmitArgs::new().timespec(&most))
+            }
+            wanted => {
+                let least = u32::from(matches!(wanted, Wanted::One));
+                // SAFETY: no argument is passed that the kernel would read.
+                unsafe { self.submitter.enter::<()>(to_submit, least, flags, None) }
             }
         };
-    }
-    if file_registered { with_fd!(types::Fixed(0)) } else { with_fd!(types::Fd(file.as_raw_fd())) }
-}
-
-fn build_ring(queue_depth: u32, poll: bool) -> io::Result<IoUring> {
-    let base = || {
-        let mut builder = IoUring::builder();
-        if poll {
-            builder.setup_iopoll();
+        // What the kernel took from the one queue and put into the other.
+        self.submissions.sync();
+        self.completions.sync();
+        match entered {
+            Err(e) if !matches!(e.raw_os_error(), Some(libc::EINTR | libc::ETIME)) => {
+                Err(DeviceError::Other(format!("io_uring_enter on {} failed: {e}", self.target.name)))
+            }
+            _ => Ok(()),
         }
-        builder
-    };
-    // Kernels before 6.0 do not know these flags; the thread that runs the
-    // loop is not the one that builds the ring, so SINGLE_ISSUER stays away.
-    let mut modern = base();
-    modern.setup_coop_taskrun();
-    modern.build(queue_depth).or_else(|_| base().build(queue_depth))
+    }
+
+    /// The next IO that is done: what it was, when it was submitted, and what
+    /// the kernel says of it.
+    #[inline]
+    fn done(&mut self) -> Option<(Io, Nanos, i32)> {
+        let completion = self.completions.next()?;
+        let at = completion.user_data() as usize;
+        self.slots.free.push(at);
+        let slot = &self.slots.all[at];
+        Some((slot.io, slot.submit, completion.result()))
+    }
 }
 
-/// THE timed loop of the io_uring engine.
+/// Makes the ring ready and runs the loop on it.
 pub(crate) fn ring_loop(
     shared: &Shared<'_>,
     index: u16,
     worker: &mut RingWorker,
+    stream: Stream,
+    start: &Start<'_>,
+) -> Result<StreamEnd, DeviceError> {
+    worker.get_ready()?;
+    let RingWorker { ring, slots, target, trimmed, .. } = &mut *worker;
+    let ring = ring.as_mut().expect("a ring was made ready");
+    let (goal, may_trim) = (target.to(ring.registered), target.may_trim(ring.has_commands));
+    let has_timeouts = ring.uring.params().is_feature_ext_arg();
+    let (submitter, submissions, completions) = ring.uring.split();
+    let mut flight =
+        Flight { target, goal, may_trim, has_timeouts, trimmed, slots, submitter, submissions, completions };
+    // Spares looking the ring's descriptor up in each call; Linux 5.18.
+    let numbered = flight.submitter.register_ring_fd().is_ok();
+    let end = timed_loop(shared, index, &mut flight, stream, start);
+    if numbered {
+        let _ = flight.submitter.unregister_ring_fd();
+    }
+    drop(flight);
+    worker.leave();
+    end
+}
+
+/// THE timed loop of the io_uring engine.
+fn timed_loop(
+    shared: &Shared<'_>,
+    index: u16,
+    flight: &mut Flight<'_>,
     stream: Stream,
     start: &Start<'_>,
 ) -> Result<StreamEnd, DeviceError> {
@@ -226,7 +420,6 @@ pub(crate) fn ring_loop(
     let mut chunk = shared.recorder.fresh();
     let mut stream = stream.peekable();
     stream.peek();
-    let depth = worker.slots.len();
     let Some(epoch) = start() else { return Ok(end) };
     loop {
         let mut open = failure.is_none();
@@ -234,53 +427,40 @@ pub(crate) fn ring_loop(
             end.interrupted = true;
             open = false;
         }
-        if open && end.last >= deadline && stream.peek().is_some() {
+        if open && stream.peek().is_some_and(|io| io.arrival.is_past(end.last, deadline)) {
             end.time_limit_hit = true;
             open = false;
         }
-        while open && !worker.free.is_empty() {
-            let Some(io) = stream.peek() else { break };
-            if io.wait > Nanos::ZERO {
-                if worker.free.len() < depth {
-                    break;
+        let (mut put, mut ahead) = (None, None);
+        let room = open && !flight.slots.free.is_empty();
+        if let Some(arrival) = stream.peek().filter(|_| room).map(|io| io.arrival) {
+            let is_ahead = match arrival {
+                Arrival::After(wait) => wait > Nanos::ZERO,
+                Arrival::At(instant) => {
+                    ahead = Some(instant.saturating_sub(epoch.now())).filter(|left| *left > Nanos::ZERO);
+                    ahead.is_some()
                 }
-                wait_until(&epoch, end.last + io.wait, shared.limits.stop);
-            }
-            let io = stream.next().expect("peeked");
-            if io.mode == Mode::Trim {
-                if worker.is_block_device {
-                    failure = Some(no_discard(&worker.name));
-                    break;
+            };
+            if !is_ahead || flight.is_empty() {
+                if is_ahead {
+                    wait_until(&epoch, arrival.due(end.last), shared.limits.stop);
                 }
-                worker.trimmed = true;
+                let io = stream.next().expect("peeked");
+                put = flight.put(io).map_err(|refused| failure = Some(refused)).ok();
             }
-            worker.prepare(io);
         }
-        if worker.free.len() == depth {
+        if flight.is_empty() {
             break;
         }
-
-        let submit = epoch.now();
-        let entered = worker.ring.submit_and_wait(1);
-        let done = epoch.now();
-
-        for slot in worker.fresh.drain(..) {
-            worker.slots[slot].submit = submit;
-        }
-        if let Err(e) = entered
-            && e.raw_os_error() != Some(libc::EINTR)
-        {
-            return Err(DeviceError::Other(format!("io_uring_enter on {} failed: {e}", worker.name)));
-        }
-        for completion in worker.ring.completion() {
-            let at = completion.user_data() as usize;
-            let slot = &worker.slots[at];
-            worker.free.push(at);
-            if let Some(error) = wrong(&worker.name, &slot.io, completion.result()) {
+        let wanted = flight.wanted(put, ahead);
+        flight.enter(put, wanted, || epoch.now())?;
+        while let Some((io, submit, result)) = flight.done() {
+            let done = epoch.now();
+            if let Some(error) = flight.target.wrong(&io, result) {
                 failure.get_or_insert(error);
                 continue;
             }
-            chunk.push(IoRecord::new(&slot.io, index, slot.submit, Nanos(done.0 - slot.submit.0)));
+            chunk.push(IoRecord::measured(&io, index, submit, done));
             end.ios += 1;
             end.last = done;
             if chunk.len() == chunk.capacity() {
@@ -290,25 +470,4 @@ pub(crate) fn ring_loop(
     }
     shared.recorder.finish(chunk);
     failure.map_or(Ok(end), Err)
-}
-
-/// Fallocate on a block device writes zeroes, which is not what is asked for.
-#[cold]
-fn no_discard(name: &str) -> DeviceError {
-    DeviceError::Other(format!("{name}: io_uring has no discard for block devices; type --engine sync"))
-}
-
-/// The error in a completion's result, if there is one.
-#[inline]
-fn wrong(name: &str, io: &Io, result: i32) -> Option<DeviceError> {
-    let expected = if matches!(io.mode, Mode::Read | Mode::Write) { io.size as i32 } else { 0 };
-    if result == expected {
-        return None;
-    }
-    let (target, mode, offset, size) = (name.to_string(), io.mode.name(), io.offset.0, u64::from(io.size));
-    Some(if result < 0 {
-        DeviceError::Io { target, mode, offset, size, source: io::Error::from_raw_os_error(-result) }
-    } else {
-        DeviceError::Short { target, mode, offset, size, moved: result as u64 }
-    })
 }

@@ -139,7 +139,7 @@ impl Watched {
         };
         let mut last = from.0;
         for record in records {
-            let (submit, done) = (record.submit().0, record.submit().0 + record.response().0);
+            let (submit, done) = (record.submit().0, record.completion().0);
             // An IO in flight was submitted before the one before it was done.
             if submit > last {
                 stretch(last, submit);
@@ -248,7 +248,7 @@ impl<'a> Watch<'a> {
     fn look(&self, chunk: &[IoRecord]) {
         let Some(last) = chunk.last() else { return };
         let Some(stream) = self.streams.get(usize::from(last.stream())) else { return };
-        let from = stream.last.swap(last.submit().0 + last.response().0, Ordering::Relaxed);
+        let from = stream.last.swap(last.completion().0, Ordering::Relaxed);
         let told = CONTINUED.load(Ordering::Relaxed) * 2;
         if told != stream.seen.load(Ordering::Relaxed) {
             self.look_once(stream, told, Nanos(from), chunk);
@@ -302,14 +302,15 @@ impl Recorder for Watch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::{Io, Mode};
+    use crate::io::{Arrival, Io, Mode};
     use crate::units::Bytes;
 
     const MS: u64 = 1_000_000;
 
     /// IOs of 1 ms each, one after the other, at these times in ms.
     fn records(submits: &[(u64, u64)]) -> Vec<IoRecord> {
-        let io = Io { wait: Nanos::ZERO, offset: Bytes(0), size: 512, mode: Mode::Read, pattern: 0 };
+        let io =
+            Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 512, mode: Mode::Read, pattern: 0 };
         submits.iter().map(|(at, took)| IoRecord::new(&io, 0, Nanos(at * MS), Nanos(took * MS))).collect()
     }
 

@@ -1,12 +1,14 @@
 //! The engines on real files: what they do arrives, what fails is said.
 
+mod common;
+
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use uflip_device::stamp::Key;
 use uflip_device::{
-    Blocks, Buffering, Bytes, Data, Device, DeviceError, Engine, EngineOptions, Geometry, Io, IoRecord,
-    KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
+    Arrival, Buffering, Bytes, Data, Device, DeviceError, Discard, Engine, EngineOptions, Geometry, Io,
+    IoRecord, KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
 };
 
 const SIZE: u64 = 4 << 20;
@@ -34,7 +36,7 @@ fn file() -> tempfile::NamedTempFile {
 fn ios(mode: Mode, size: u32, offsets: impl IntoIterator<Item = u64>) -> Stream {
     let ios: Vec<Io> = offsets
         .into_iter()
-        .map(|o| Io { wait: Nanos::ZERO, offset: Bytes(o), size, mode, pattern: 0 })
+        .map(|o| Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(o), size, mode, pattern: 0 })
         .collect();
     Box::new(ios.into_iter())
 }
@@ -83,8 +85,13 @@ fn a_pause_lets_the_queue_run_empty() {
     let file = file();
     let mut device = open(file.path(), EngineOptions { engine: URING, ..Default::default() });
     let wait = Nanos::from_millis(2);
-    let paused =
-        (0..8).map(move |i| Io { wait, offset: Bytes(i * 4096), size: 4096, mode: Mode::Read, pattern: 0 });
+    let paused = (0..8).map(move |i| Io {
+        arrival: Arrival::After(wait),
+        offset: Bytes(i * 4096),
+        size: 4096,
+        mode: Mode::Read,
+        pattern: 0,
+    });
     let (_, records) = run(&mut device, vec![Box::new(paused)]).unwrap();
     assert!(records.windows(2).all(|w| w[1].submit() >= w[0].submit() + w[0].response() + wait));
 }
@@ -118,7 +125,7 @@ fn one_failing_stream_ends_the_others() {
     let file = file();
     let mut device = open(file.path(), EngineOptions::default());
     let endless = Box::new(std::iter::repeat(Io {
-        wait: Nanos::from_micros(50),
+        arrival: Arrival::After(Nanos::from_micros(50)),
         offset: Bytes(0),
         size: 4096,
         mode: Mode::Read,
@@ -159,22 +166,6 @@ fn polling_where_there_is_none_says_what_to_do() {
 }
 
 #[test]
-fn the_data_face_reads_what_it_wrote() {
-    let file = file();
-    let mut device = open(file.path(), EngineOptions::default());
-    let data: Vec<u8> = (0..8192).map(|i| (i % 251) as u8).collect();
-    device.write(Bytes(4096), &data).unwrap();
-    device.flush().unwrap();
-    let mut back = vec![0; 8192];
-    device.read(Bytes(4096), &mut back).unwrap();
-    assert_eq!(back, data);
-    device.trim(Bytes(4096), Bytes(4096)).unwrap();
-    device.read(Bytes(4096), &mut back).unwrap();
-    assert!(back[..4096].iter().all(|b| *b == 0));
-    assert_eq!(back[4096..], data[4096..]);
-}
-
-#[test]
 fn a_file_that_comes_to_lie_otherwise_is_told_and_own_trims_are_not() {
     for engine in [Engine::Sync, URING] {
         let file = file();
@@ -197,5 +188,60 @@ fn a_file_that_comes_to_lie_otherwise_is_told_and_own_trims_are_not() {
         assert_eq!(changed(Mode::Read, 65536, vec![0, 131_072]), (true, true), "{engine}: on holes");
         assert_eq!(changed(Mode::Write, 65536, all(65536)), (true, false), "{engine}: filled by the run");
         assert_eq!(changed(Mode::Read, 65536, all(65536)), (false, false), "{engine}");
+    }
+}
+
+#[test]
+fn both_engines_discard_on_a_block_device() {
+    let _one = common::serial();
+    for (engine, discard) in
+        [(Engine::Sync, Discard::Plain), (URING, Discard::Plain), (URING, Discard::Secure)]
+    {
+        let device = match common::LoopDevice::create(SIZE) {
+            Ok(device) => device,
+            Err(why) => return common::skipped(&format!("no loop device: {why}")),
+        };
+        std::fs::write(device.backing(), vec![7u8; SIZE as usize]).unwrap();
+        let mut opened = open(device.path(), EngineOptions { engine, discard, ..Default::default() });
+        let trims = ios(Mode::Trim, 65536, [0, 131_072]);
+        match run(&mut opened, vec![trims]) {
+            Ok((end, _)) => {
+                assert_eq!(end.ios, 2, "{engine}");
+                let content = std::fs::read(device.backing()).unwrap();
+                let is_gone = |at: usize| content[at..at + 65536].iter().all(|byte| *byte == 0);
+                assert!(is_gone(0) && is_gone(131_072), "{engine}: the ranges hold nothing");
+                assert!(
+                    content[65536..131_072].iter().all(|byte| *byte == 7),
+                    "{engine}: the rest is untouched"
+                );
+                assert_eq!(discard, Discard::Plain, "there is no secure one");
+            }
+            Err(e) if discard == Discard::Secure => {
+                assert!(e.to_string().contains("no secure discard; type --discard plain"), "{e}");
+            }
+            Err(e) if engine == URING && e.to_string().contains("since 6.12") => {
+                common::skipped(&format!("{e}"));
+            }
+            Err(e) => panic!("{engine}: {e}"),
+        }
+        // What was refused left nothing under way.
+        run(&mut opened, vec![ios(Mode::Read, 4096, [0])]).unwrap();
+    }
+}
+
+#[test]
+fn a_ring_serves_runs_of_any_number_of_streams_one_after_the_other() {
+    let file = file();
+    let mut device = open(file.path(), EngineOptions { engine: URING, ..Default::default() });
+    for streams in [1, 3, 1, 2, 3] {
+        let all = (0..streams).map(|_| ios(Mode::Read, 4096, (0..50).map(|i| i * 4096))).collect();
+        let (end, records) = run(&mut device, all).unwrap();
+        assert_eq!((end.ios, records.len() as u64), (50 * streams, 50 * streams));
+        // Each is told of by its own readings: no two completions at one moment of a stream.
+        for stream in 0..streams as u16 {
+            let done = records.iter().filter(|r| r.stream() == stream).map(|r| r.submit() + r.response());
+            let done: std::collections::BTreeSet<Nanos> = done.collect();
+            assert_eq!(done.len(), 50, "stream {stream} of {streams}");
+        }
     }
 }

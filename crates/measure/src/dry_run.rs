@@ -2,12 +2,15 @@
 //!
 //! What: `i,stream,t_rule,offset,size,mode`, a line for each IO. `i` counts the
 //! IOs of a stream from 0; `t_rule` is the time function of the IO's pattern
-//! (`consecutive`, `pause 1ms`, `burst 10 pause 100ms`); offset and size are in
-//! bytes. How: the streams take turns, one IO each, as their real order depends
+//! (`consecutive`, `pause 1ms`, `burst 10 pause 100ms`, `poisson 2000/s`); offset and
+//! size are in bytes. Where a stream is an open loop there is one column more,
+//! `due_ns`: the IO's intended instant from the start of the run, empty for IOs that
+//! have none. How: the streams take turns, one IO each, as their real order depends
 //! on the device. Source: paper 000/001, section 3.1, the attributes of an IO.
 
 use crate::pattern::{Pattern, PatternError};
 use std::io::Write;
+use uflip_device::Arrival;
 
 /// The first line.
 pub const HEADER: &str = "i,stream,t_rule,offset,size,mode";
@@ -37,13 +40,18 @@ pub fn write_csv(
     let mut streams = pattern.streams(io_count, seed)?;
     let basics = pattern.basics();
     let rules: Vec<String> = basics.iter().map(|basic| basic.timing.to_string()).collect();
-    writeln!(out, "{HEADER}")?;
+    let open = pattern.is_open_loop();
+    writeln!(out, "{HEADER}{}", if open { ",due_ns" } else { "" })?;
     for i in 0..io_count {
         for (number, stream) in streams.iter_mut().enumerate() {
             let Some(io) = stream.next() else { continue };
             let which = if let Pattern::SideBySide(_) = pattern { number } else { usize::from(io.pattern) };
             let (rule, mode) = (&rules[which], io.mode.name());
-            writeln!(out, "{i},{number},{rule},{},{},{mode}", io.offset.0, io.size)?;
+            write!(out, "{i},{number},{rule},{},{},{mode}", io.offset.0, io.size)?;
+            match io.arrival {
+                Arrival::At(instant) => writeln!(out, ",{}", instant.0)?,
+                Arrival::After(_) => writeln!(out, "{}", if open { "," } else { "" })?,
+            }
         }
     }
     Ok(())
@@ -81,6 +89,19 @@ mod tests {
              0,0,consecutive,0,512,read\n1,0,burst 10 pause 100ms,0,512,write\n\
              2,0,burst 10 pause 100ms,512,512,write\n3,0,consecutive,512,512,read\n"
         );
+    }
+
+    #[test]
+    fn an_open_loop_shows_its_instants() {
+        let text = "2 x SW(io_size=512, target_size=2K, rate=2000/s)";
+        assert_eq!(
+            csv(text, 2),
+            "i,stream,t_rule,offset,size,mode,due_ns\n\
+             0,0,rate 2000/s,0,512,write,0\n0,1,rate 2000/s,1024,512,write,500000\n\
+             1,0,rate 2000/s,512,512,write,1000000\n1,1,rate 2000/s,1536,512,write,1500000\n"
+        );
+        let beside = "SR(io_size=512, target_size=1K) | RW(io_size=512, target_size=512, rate=1/s)";
+        assert!(csv(beside, 1).ends_with("0,0,consecutive,0,512,read,\n0,1,rate 1/s,0,512,write,0\n"));
     }
 
     #[test]

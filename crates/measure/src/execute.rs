@@ -14,7 +14,7 @@
 use crate::pattern::PatternError;
 use crate::plan::summary::{ios_of, waits};
 use crate::plan::{Plan, Step};
-use crate::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
+use crate::run::{Probes, RunOutcome, RunSpec, RunStats, Sink, SinkError};
 use crate::state::State;
 use std::ops::Range;
 use uflip_device::rng::derive_seed;
@@ -389,7 +389,8 @@ impl Walk<'_> {
             self.sink.abandon();
             return Ok(Some(end.incidents));
         }
-        let outcome = RunOutcome { end, started, started_unix_ns, attempts: attempt };
+        let outcome =
+            RunOutcome { end, started, started_unix_ns, attempts: attempt, probes: Probes::default() };
         let stats = self.sink.commit(spec, &outcome).map_err(|source| ExecuteError::Sink { run, source })?;
         self.finished.done += 1;
         self.finished.cut_short += u32::from(end.time_limit_hit);

@@ -17,6 +17,7 @@
 //! burst formula `(i mod Burst) * Pause` contradicts the text and the figure
 //! beside it; here a pause of length Pause stands between groups of Burst IOs.
 
+pub mod arrivals;
 pub mod location;
 pub mod mix;
 pub mod permute;
@@ -27,6 +28,7 @@ use crate::names::NameError;
 use serde::{Deserialize, Serialize};
 use uflip_device::{Bytes, Geometry, IoRecord, Nanos};
 
+pub use arrivals::{Gaps, Rate};
 pub use mix::{Ratio, mix_counts};
 
 /// "constant (32 KB in our experiments)": Table 1, baseline patterns.
@@ -109,6 +111,14 @@ pub enum Timing {
         /// IOs from one flush to the next.
         every: u32,
     },
+    /// An open loop: IOs are due at their instants, whatever became of those before.
+    /// Not the paper's: load that does not wait for the device (see [`arrivals`]).
+    Open {
+        /// IOs a second of the whole pattern.
+        rate: Rate,
+        /// How the gaps between them are distributed.
+        gaps: Gaps,
+    },
 }
 
 impl Timing {
@@ -132,7 +142,15 @@ impl Timing {
     pub const fn pause(self) -> Nanos {
         match self {
             Timing::Pause { pause } | Timing::Burst { pause, .. } => pause,
-            Timing::Consecutive | Timing::Synced { .. } => Nanos::ZERO,
+            Timing::Consecutive | Timing::Synced { .. } | Timing::Open { .. } => Nanos::ZERO,
+        }
+    }
+
+    /// The rate of an open loop.
+    pub const fn rate(self) -> Option<Rate> {
+        match self {
+            Timing::Open { rate, .. } => Some(rate),
+            _ => None,
         }
     }
 
@@ -344,6 +362,32 @@ pub enum PatternError {
         /// Pause.
         pause: Nanos,
     },
+    /// The last of an open loop's IOs is due later than a record can tell.
+    #[error("{ios} IOs at {rate} take {}, longer than the 52 days that a record can tell; type fewer IOs or a \
+        higher rate", .rate.time_of(*.ios))]
+    LongArrivals {
+        /// IOs of all streams.
+        ios: u64,
+        /// Their rate.
+        rate: Rate,
+    },
+    /// The text is not a rate.
+    #[error("'{found}' is no rate; type {}", Rate::FORM)]
+    Rate {
+        /// What was typed.
+        found: String,
+    },
+    /// A mix in which only one pattern has a rate, or in which the rates differ.
+    #[error(
+        "the two patterns of a mix are one stream and arrive by one rule: {first} is not {second}; type \
+        the same rate= or poisson= for both"
+    )]
+    MixedArrivals {
+        /// The time function of pattern 1.
+        first: Timing,
+        /// The time function of pattern 2.
+        second: Timing,
+    },
     /// TargetSize is not known yet.
     #[error("the pattern's target_size is open; type one, such as target_size=1G, or resolve it on a target")]
     Unresolved,
@@ -436,7 +480,11 @@ impl Basic {
     }
 
     fn check(&self, geometry: Geometry) -> Result<(), PatternError> {
-        let sector = geometry.sector;
+        // A record of an open loop counts in sectors.
+        let sector = match self.timing {
+            Timing::Open { .. } => geometry.sector.max(IoRecord::OPEN_SECTOR),
+            _ => geometry.sector,
+        };
         let aligned =
             [("IOSize", self.io_size), ("IOShift", self.io_shift), ("TargetOffset", self.target_offset)];
         for (name, value) in aligned {
@@ -509,8 +557,39 @@ impl Pattern {
         let resolved = self.resolve(geometry)?;
         let streams = resolved.stream_count();
         in_range("parallel", streams as u64, 1, IoRecord::MAX_STREAMS as u64)?;
+        resolved.one_arrival_rule()?;
         resolved.basics().into_iter().try_for_each(|basic| basic.check(geometry))?;
         resolved.parts().iter().try_for_each(|part| part.slots().map(|_| ()))
+    }
+
+    /// A mix is one stream, so both its patterns arrive by the same rule where one is
+    /// an open loop.
+    pub(crate) fn one_arrival_rule(&self) -> Result<(), PatternError> {
+        let Pattern::Mix { first, second, .. } = self else { return Ok(()) };
+        let (first, second) = (first.timing, second.timing);
+        if first == second || (first.rate(), second.rate()) == (None, None) {
+            return Ok(());
+        }
+        Err(PatternError::MixedArrivals { first, second })
+    }
+
+    /// True where any of its streams is an open loop.
+    pub fn is_open_loop(&self) -> bool {
+        self.basics().iter().any(|basic| basic.timing.rate().is_some())
+    }
+
+    /// Whether the instants of `io_count` IOs a stream can be told by a record.
+    ///
+    /// # Errors
+    /// [`PatternError::LongArrivals`].
+    pub fn check_instants(&self, io_count: u64) -> Result<(), PatternError> {
+        let streams = if let Pattern::Replicated { degree, .. } = self { u64::from(*degree) } else { 1 };
+        let ios = io_count.saturating_mul(streams);
+        let rates = self.basics().into_iter().filter_map(|basic| basic.timing.rate());
+        match rates.min().filter(|rate| rate.time_of(ios) > IoRecord::MAX_SUBMIT) {
+            Some(rate) => Err(PatternError::LongArrivals { ios, rate }),
+            None => Ok(()),
+        }
     }
 
     /// The basic patterns that run in parallel, each with its own share of the

@@ -9,10 +9,11 @@ mod belongs;
 mod wire;
 mod work;
 
+use crate::auto::interference::Disturbed;
 use crate::job::JobRun;
 use crate::pattern::{Baseline, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
-use uflip_device::{Nanos, Recorder, RunEnd, Stream};
+use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd, Stream};
 
 pub use belongs::{Belongs, CalibrationStep, Named, Point, ProgramStep, Section};
 pub use work::{Program, ReplayedTrace, Work};
@@ -88,6 +89,27 @@ pub struct RunOutcome {
     /// it, and then only the last attempt is kept.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub attempts: u32,
+    /// What stood beside it says of it.
+    #[serde(default, skip_serializing_if = "Probes::is_empty")]
+    pub probes: Probes,
+}
+
+/// What the probes beside a run say of it; none where nobody looked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Probes {
+    /// What the device counted of its own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
+    /// What went on beside the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interference: Option<Disturbed>,
+}
+
+impl Probes {
+    /// True where nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Probes::default()
+    }
 }
 
 const fn once() -> u32 {
@@ -126,8 +148,32 @@ pub struct RtStats {
     pub p9999_ns: Option<u64>,
 }
 
+/// The statistics of the IOs of one mode, in a run that has several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModeStats {
+    /// Of these IOs.
+    pub mode: Mode,
+    /// All of them, from the first IO of the run on.
+    pub ios: u64,
+    /// Their response times from `io_ignore` on.
+    #[serde(flatten)]
+    pub running: RtStats,
+}
+
+/// How late the IOs of an open loop were submitted, in the running phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LateStats {
+    /// How many IOs had an intended instant.
+    pub n: u64,
+    /// Mean time from it to the submission, in ns.
+    pub mean_ns: f64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
 /// The statistics of one run: over the running phase (each stream's IOs from
-/// `io_ignore` on) and over all IOs.
+/// `io_ignore` on) and over all IOs. Both are of the reads and writes where there are
+/// any: a flush or a trim beside them has its place in `by_mode`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunStats {
     /// From `io_ignore` on.
@@ -137,6 +183,19 @@ pub struct RunStats {
     /// For mixes: the running phase of pattern 1 and of pattern 2 apart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_pattern: Vec<RtStats>,
+    /// Each mode apart, in a run that has several of read, write, flush and trim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_mode: Vec<ModeStats>,
+    /// How late an open loop's IOs were submitted; `None` in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateStats>,
+}
+
+impl RunStats {
+    /// All IOs of the run, of every mode.
+    pub fn ios(&self) -> u64 {
+        if self.by_mode.is_empty() { self.all.n } else { self.by_mode.iter().map(|of| of.ios).sum() }
+    }
 }
 
 /// Keeps runs. Between [`Sink::begin`] and [`Sink::commit`] the recorder takes

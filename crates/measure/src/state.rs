@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use uflip_device::rng::Rng;
 use uflip_device::{
-    Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder, RunEnd, RunLimits,
+    Arrival, Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Recorder, RunEnd, RunLimits,
     Stop, Stream,
 };
 
@@ -132,7 +132,7 @@ impl Iterator for StateStream {
         };
         self.written += size;
         Some(Io {
-            wait: Nanos::ZERO,
+            arrival: Arrival::CONSECUTIVE,
             offset: Bytes(offset * self.sector),
             size: (size * self.sector) as u32,
             mode: Mode::Write,
@@ -251,6 +251,7 @@ pub fn enforce_from(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uflip_device::Nanos;
 
     const GEOMETRY: Geometry = Geometry { capacity: Bytes((8 << 20) + 100), sector: Bytes(512) };
 

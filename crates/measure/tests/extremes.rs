@@ -44,6 +44,8 @@ fn setting() -> impl Strategy<Value = String> {
         1 => number().prop_map(|n| format!("start={n}")),
         1 => number().prop_map(|n| format!("burst={n}")),
         1 => number().prop_map(|n| format!("sync={n}")),
+        1 => number().prop_map(|n| format!("rate={n}")),
+        1 => number().prop_map(|n| format!("poisson={}.{:03}/s", n / 1000, n % 1000)),
         1 => Just("repeat=no".to_string()),
     ]
 }
@@ -71,12 +73,12 @@ fn check(pattern: &Pattern, geometry: Geometry, count: u64) {
     {
         let mut last = (Nanos::ZERO, Nanos::ZERO);
         for io in stream.take(64) {
-            let Io { wait, offset, size, mode, .. } = io;
+            let Io { arrival, offset, size, mode, .. } = io;
             let end = offset.0.checked_add(u64::from(size));
             assert!(end.is_some_and(|end| end <= geometry.capacity.0), "{resolved}: {io:?}");
             assert!(size > 0 && size <= IoRecord::MAX_SIZE || mode == Mode::Flush, "{resolved}: {io:?}");
-            assert!(wait <= IoRecord::MAX_SUBMIT, "{resolved}: {io:?}");
-            let submit = last.0 + wait;
+            let submit = arrival.due(last.0).max(last.0);
+            assert!(submit.saturating_sub(last.0) <= IoRecord::MAX_SUBMIT, "{resolved}: {io:?}");
             let told = IoRecord::new(&io, number as u16, submit, Nanos(1)).submit();
             assert!(submit >= last.0 && told >= last.1, "{resolved}: time goes back");
             assert!(told == submit || told == IoRecord::MAX_SUBMIT, "{resolved}");

@@ -140,7 +140,13 @@ impl Sink for Memory {
         self.means.extend(Mean::of(&stats).map(|mean| (run.id, mean)));
         self.done.push((run.id, run.work.to_string(), outcome.end.ios));
         self.kept.insert(run.id);
-        Ok(RunStats { running: stats.clone(), all: stats, by_pattern: Vec::new() })
+        Ok(RunStats {
+            running: stats.clone(),
+            all: stats,
+            by_pattern: Vec::new(),
+            by_mode: Vec::new(),
+            late: None,
+        })
     }
     fn abandon(&mut self) {}
 }

@@ -1,11 +1,11 @@
 //! What making the report costs: seconds and peak memory, for runs of so many
 //! million IOs in all (10), in runs of so many (1 million); the report goes to
 //! the file of a third argument. One IO of the first run takes 900 ms.
-//! `cargo run --release -p uflip-results --example report_cost -- 10 1 report.html`
+//! `cargo run --release -p uflip-report --example report_cost -- 10 1 report.html`
 
 use serde_json::json;
 use std::time::Instant;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, RunEnd};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, RunEnd};
 use uflip_measure::run::{RunOutcome, RunSpec, Sink};
 use uflip_report::report;
 use uflip_store::{Manifest, Store};
@@ -46,7 +46,7 @@ fn make(dir: &std::path::Path, runs: u64, ios: u64) {
         for i in 0..ios {
             let mixed = (i + id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let io = Io {
-                wait: Nanos(0),
+                arrival: Arrival::CONSECUTIVE,
                 offset: Bytes((mixed >> 49) * 32_768),
                 size: 32_768,
                 mode: Mode::Read,
@@ -69,7 +69,16 @@ fn make(dir: &std::path::Path, runs: u64, ios: u64) {
             ..RunEnd::default()
         };
         store
-            .commit(&spec, &RunOutcome { end, started: Nanos(0), started_unix_ns: None, attempts: 1 })
+            .commit(
+                &spec,
+                &RunOutcome {
+                    end,
+                    started: Nanos(0),
+                    started_unix_ns: None,
+                    attempts: 1,
+                    probes: Default::default(),
+                },
+            )
             .expect("kept");
     }
 }

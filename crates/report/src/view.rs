@@ -17,7 +17,7 @@ pub use marks::{Mark, MarkKind};
 
 use serde::{Deserialize, Serialize};
 use std::io::Read;
-use uflip_analysis::profile::{self, Finding, Profile};
+use uflip_analysis::profile::{self, Finding, Profile, beside};
 use uflip_device::identity::word;
 use uflip_measure::pattern::Baseline;
 use uflip_measure::run::{Belongs, RtStats, Section as Whole};
@@ -87,6 +87,16 @@ pub struct BaselineRow {
     pub pattern: String,
     /// The figures.
     pub stats: RtStats,
+    /// Bytes that the device programmed for each that was written, over the whole
+    /// run; None where it does not tell.
+    #[serde(default)]
+    pub write_amplification: Option<f64>,
+    /// Energy that the device took for an IO of the run, in microjoules; None where it does not tell.
+    #[serde(default)]
+    pub energy_uj_per_io: Option<f64>,
+    /// Something else was going on beside the run; None where nobody looked.
+    #[serde(default)]
+    pub disturbed: Option<bool>,
 }
 
 /// One micro-benchmark.
@@ -142,6 +152,12 @@ pub struct CurvePoint {
     /// The 95 % confidence interval of the mean, by the profile.
     #[serde(default)]
     pub ci95_ns: Option<[f64; 2]>,
+    /// Mean over the runs, as of [`BaselineRow`].
+    #[serde(default)]
+    pub write_amplification: Option<f64>,
+    /// Mean over the runs, as of [`BaselineRow`].
+    #[serde(default)]
+    pub energy_uj_per_io: Option<f64>,
     /// The runs behind it.
     pub runs: Vec<u32>,
 }
@@ -237,12 +253,17 @@ fn rank(baseline: &str) -> (usize, usize) {
 }
 
 fn baseline_row(row: &RunRow) -> BaselineRow {
+    let (write_amplification, energy_uj_per_io) = beside::of_run(row);
+    let beside = row.outcome.probes.interference.as_ref();
     BaselineRow {
         baseline: row.spec.curve_name(),
         repeat: row.spec.belongs.repeat(),
         run: row.spec.id,
         pattern: row.spec.work.to_string(),
         stats: row.stats.running.clone(),
+        write_amplification,
+        energy_uj_per_io,
+        disturbed: beside.map(|found| found.matters(row.outcome.end.ios)),
     }
 }
 
@@ -323,7 +344,18 @@ fn add_run(points: &mut Vec<CurvePoint>, row: &RunRow, value: i64, label: &str) 
     let at = points.iter().position(|p| p.value == value).unwrap_or_else(|| {
         let label = label.to_string();
         let (mean_ns, min_ns, max_ns, ci95_ns) = (None, None, None, None);
-        points.push(CurvePoint { value, label, mean_ns, min_ns, max_ns, ci95_ns, runs: Vec::new() });
+        let (write_amplification, energy_uj_per_io, runs) = (None, None, Vec::new());
+        points.push(CurvePoint {
+            value,
+            label,
+            mean_ns,
+            min_ns,
+            max_ns,
+            ci95_ns,
+            write_amplification,
+            energy_uj_per_io,
+            runs,
+        });
         points.len() - 1
     });
     let point = &mut points[at];
@@ -333,6 +365,14 @@ fn add_run(points: &mut Vec<CurvePoint>, row: &RunRow, value: i64, label: &str) 
         point.mean_ns = Some(point.mean_ns.map_or(mean, |m| (m * before + mean) / (before + 1.0)));
         point.min_ns = Some(point.min_ns.map_or(mean, |m| m.min(mean)));
         point.max_ns = Some(point.max_ns.map_or(mean, |m| m.max(mean)));
+        let (amplification, energy) = beside::of_run(row);
+        // None where any of the runs does not tell.
+        let join = |so_far: Option<f64>, own: Option<f64>| match before {
+            0.0 => own,
+            _ => so_far.zip(own).map(|(so_far, own)| (so_far * before + own) / (before + 1.0)),
+        };
+        point.write_amplification = join(point.write_amplification, amplification);
+        point.energy_uj_per_io = join(point.energy_uj_per_io, energy);
         point.runs.push(row.spec.id);
     }
 }

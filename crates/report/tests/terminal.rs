@@ -28,7 +28,8 @@ fn point(value: i64, label: &str, mean: f64, runs: u32) -> CurvePoint {
     let (min_ns, max_ns) = (Some(mean * 0.97), Some(mean * 1.04));
     let ci95_ns = Some([mean * 0.99, mean * 1.02]);
     let (label, mean_ns) = (label.into(), Some(mean));
-    CurvePoint { value, label, mean_ns, min_ns, max_ns, ci95_ns, runs: (0..runs).collect() }
+    let (write_amplification, energy_uj_per_io, runs) = (None, None, (0..runs).collect());
+    CurvePoint { value, label, mean_ns, min_ns, max_ns, ci95_ns, write_amplification, energy_uj_per_io, runs }
 }
 
 fn curve(baseline: &str, runs: u32, points: &[(i64, &str)], f: impl Fn(i64) -> f64) -> Series {
@@ -121,6 +122,9 @@ fn view() -> View {
             run: 1,
             pattern: b.into(),
             stats: stats(4096, mean),
+            write_amplification: None,
+            energy_uj_per_io: None,
+            disturbed: None,
         })
         .to_vec(),
         sections: vec![granularity, order, mix],

@@ -17,7 +17,7 @@ fn keep(store: &mut Store, run: &RunSpec, ns: u64) {
     let io = |i: u64| {
         let r = record(run.id, i);
         let io = uflip_device::Io {
-            wait: Nanos(0),
+            arrival: uflip_device::Arrival::CONSECUTIVE,
             offset: r.offset(),
             size: r.size(),
             mode: r.mode(),

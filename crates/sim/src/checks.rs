@@ -5,16 +5,7 @@ use crate::planted::{Bug, plant};
 use crate::{SimDevice, check};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Chunk, Device, Io, Mode, Nanos, Recorder, RunLimits, Stop};
-
-struct Drop;
-
-impl Recorder for Drop {
-    fn fresh(&self) -> Chunk {
-        Vec::with_capacity(64)
-    }
-    fn finish(&self, _: Chunk) {}
-}
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
 
 fn text(ftl: &str, buffer: &str) -> String {
     format!(
@@ -26,7 +17,7 @@ fn text(ftl: &str, buffer: &str) -> String {
 }
 
 fn io(mode: Mode, at: u64, size: u32, wait_ns: u64) -> Io {
-    Io { wait: Nanos(wait_ns), offset: Bytes(at), size, mode, pattern: 0 }
+    Io { arrival: Arrival::After(Nanos(wait_ns)), offset: Bytes(at), size, mode, pattern: 0 }
 }
 
 /// The whole device once, then random, sequential, reverse and local writes
@@ -61,7 +52,9 @@ fn exercise(text: &str, seed: u64) -> Result<(), String> {
     for io in ios(seed) {
         let (before, flush) = (device.merges(), io.mode == Mode::Flush);
         let limits = RunLimits { time: None, stop: &stop };
-        device.run(vec![Box::new(std::iter::once(io))], &Drop, limits).map_err(|e| e.to_string())?;
+        device
+            .run(vec![Box::new(std::iter::once(io))], &KeepAll::new(1), limits)
+            .map_err(|e| e.to_string())?;
         if flush || device.merges() != before {
             device.audit()?;
         }

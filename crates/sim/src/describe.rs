@@ -3,6 +3,11 @@
 //! Every number carries its unit in its name and, under `[provenance]`, where
 //! it comes from: `datasheet`, `paper` or `fitted`. [`check`] turns text into a
 //! [`Description`] or an error that names the line and what to type instead.
+//! The reference of the file, with units, defaults and sources: `docs/device-file.md`.
+
+mod ftl;
+
+pub use ftl::{BastOptions, BlockOptions, DftlOptions, FastOptions, FtlKind, FtlOptions, PageOptions};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,11 +53,11 @@ pub struct Description {
     /// Host interface.
     pub link: Link,
     /// The flash array; absent for a disk.
-    pub geometry: Option<Geometry>,
+    pub geometry: Option<FlashArray>,
     /// Flash operation times; absent for a disk.
     pub timing: Option<Timing>,
     /// The flash translation layer; absent for a disk.
-    pub ftl: Option<Ftl>,
+    pub ftl: Option<FtlOptions>,
     /// The write buffer; none where absent.
     pub buffer: Option<Buffer>,
     /// Part of the flash written in one-bit mode first; none where absent.
@@ -102,7 +107,7 @@ pub struct Link {
 /// The flash array (paper 001, section 2.1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Geometry {
+pub struct FlashArray {
     /// Buses between controller and chips.
     pub channels: u32,
     /// Chips (ways) on each channel.
@@ -147,33 +152,20 @@ pub struct Timing {
     pub log_switch_us: f64,
 }
 
-/// The kinds of flash translation layer, one file each in `src/ftl`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FtlKind {
-    /// Page-mapped.
-    Page,
-    /// Page-mapped with a demand-cached map.
-    Dftl,
-    /// Log blocks, each of one superblock.
-    Bast,
-    /// Log shared by all superblocks.
-    Fast,
-    /// Block-mapped with in-order replacement blocks.
-    Block,
-}
-
 /// How page mapping chooses the superblock to reclaim.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "gc", rename_all = "kebab-case")]
 pub enum GcPolicy {
     /// The fewest valid pages.
     #[default]
     Greedy,
     /// The largest (1 - u) * age / 2u.
     CostBenefit,
-    /// The fewest valid pages of `gc_choices` drawn at random.
-    DChoices,
+    /// The fewest valid pages of as many drawn at random.
+    DChoices {
+        /// How many are drawn.
+        gc_choices: u32,
+    },
 }
 
 /// Wear levelling.
@@ -187,68 +179,6 @@ pub enum WearLevelling {
     Dynamic,
     /// And cold data is moved off blocks that lag behind.
     Static,
-}
-
-/// The flash translation layer and its parameters. Those of another kind are
-/// refused, so that a description says nothing that has no effect.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ftl {
-    /// Which one.
-    pub kind: FtlKind,
-    /// Dies whose blocks make up one superblock; all where absent.
-    pub superblock_dies: Option<u32>,
-    /// Which free block is taken.
-    #[serde(default)]
-    pub wear_levelling: WearLevelling,
-    /// Page, DFTL: spare capacity as a share of the usable capacity.
-    pub over_provisioning: Option<f64>,
-    /// Page, DFTL: how the victim is chosen.
-    pub gc: Option<GcPolicy>,
-    /// Page, DFTL: how many are drawn with `gc = "d-choices"`.
-    pub gc_choices: Option<u32>,
-    /// Page, DFTL: keep pages that outlived a reclamation apart from new ones.
-    pub hot_cold: Option<bool>,
-    /// Page, DFTL: reclaim in idle time up to this many free superblocks.
-    pub idle_free_superblocks: Option<u32>,
-    /// DFTL: RAM for the map, in KiB.
-    pub map_cache_kib: Option<u64>,
-    /// BAST: log blocks (each one superblock).
-    pub log_blocks: Option<u32>,
-    /// BAST: log blocks reclaimed at once, in parallel over the banks.
-    pub merge_batch: Option<u32>,
-    /// BAST: log blocks that may belong to superblocks written at random; the
-    /// others are for streams, that is for writes that go on where one of the
-    /// last `log_blocks` ended. All where absent.
-    pub random_logs: Option<u32>,
-    /// BAST: the map's unit in KiB. A write that covers a unit in part has its
-    /// superblock merged at once, and such merges do not work in parallel.
-    pub unit_kib: Option<u64>,
-    /// BAST: such a write, where it is smaller than a unit and none goes on after
-    /// it, also loses the order of the whole device: until each superblock was
-    /// written anew, whole and in order, each is copied before it is, and no host
-    /// write is done before what it left in logs is merged.
-    pub loses_order: Option<bool>,
-    /// BAST: a full log block that holds each page once takes the data block's
-    /// place in any order; the order is kept in a map of the superblock.
-    pub permuted_switch: Option<bool>,
-    /// BAST: a write to a superblock's first page merges a log that is not in
-    /// order, so that a stream begins with a fresh one.
-    pub restart_merges: Option<bool>,
-    /// BAST: once all log blocks are taken, every newly opened one comes with a
-    /// merge until none but it is left.
-    pub repay_merges: Option<bool>,
-    /// BAST: full merges copy the log's pages one at a time, not row by row.
-    pub page_wise_log_copy: Option<bool>,
-    /// FAST: the shared log, in KiB.
-    pub log_kib: Option<u64>,
-    /// FAST: superblocks that may have pages in a log of either kind at once; the
-    /// least recently written is merged for a new one. All where absent.
-    pub log_superblocks: Option<u32>,
-    /// FAST: sequential log blocks (each one superblock).
-    pub sequential_logs: Option<u32>,
-    /// Block: replacement blocks open at once.
-    pub open_blocks: Option<u32>,
 }
 
 /// When the write buffer's lines go to flash.

@@ -1,4 +1,5 @@
-//! [`SimDevice`]: a simulated device behind the two faces of every device.
+//! [`SimDevice`]: a simulated device behind the measured face of every device;
+//! the data face is [`crate::SimBlocks`].
 //!
 //! [`Device::run`] interleaves the streams in virtual time: the stream whose
 //! next IO is ready first goes first, the lower number on a tie. Same
@@ -14,8 +15,8 @@ use crate::nand::OpCounts;
 use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Blocks, Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder, RunEnd,
-    RunLimits, Snapshot, Stop, Stream,
+    Arrival, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder,
+    RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
 
 /// The longest run that records can tell the times of: 52 days.
@@ -32,6 +33,26 @@ enum Body {
     Disk(Hdd),
 }
 
+/// Bytes that the host has asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostWork {
+    read: u64,
+    written: u64,
+    trimmed: u64,
+}
+
+impl HostWork {
+    #[inline]
+    fn note(&mut self, mode: Mode, bytes: u64) {
+        match mode {
+            Mode::Read => self.read += bytes,
+            Mode::Write => self.written += bytes,
+            Mode::Trim => self.trimmed += bytes,
+            Mode::Flush => {}
+        }
+    }
+}
+
 /// A simulated device in virtual time. Cloning it takes a snapshot.
 #[derive(Clone, Debug)]
 pub struct SimDevice {
@@ -43,6 +64,7 @@ pub struct SimDevice {
     noise: Rng,
     meter: Meter,
     content: Content,
+    host: HostWork,
     last_arrival_ns: u64,
     snapshot: Option<Box<SimDevice>>,
     /// Time that was lived through before the last return to a snapshot.
@@ -105,6 +127,7 @@ impl SimDevice {
             noise: Rng::new(derive_seed(seed, 2)),
             meter: Meter::new(&d.energy),
             content: Content::default(),
+            host: HostWork::default(),
             last_arrival_ns: 0,
             snapshot: None,
             past_ns: 0,
@@ -225,6 +248,16 @@ impl SimDevice {
         ))
     }
 
+    /// The device's present, in the time of [`SimDevice::arrive`].
+    pub(crate) fn present(&self) -> Nanos {
+        Nanos(self.clock_ns)
+    }
+
+    /// Refuses what would be asked at the end of virtual time.
+    pub(crate) fn refuse_at_the_end(&self, at: Nanos) -> Result<(), DeviceError> {
+        if at.0 >= END_NS { Err(self.at_its_end()) } else { Ok(()) }
+    }
+
     fn at_its_end(&self) -> DeviceError {
         let name = &self.name;
         DeviceError::Other(format!("{name}: virtual time ends after 292 years; type shorter pauses"))
@@ -234,6 +267,7 @@ impl SimDevice {
     #[inline]
     fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
         let (offset, size) = (io.offset.0, u64::from(io.size));
+        self.host.note(io.mode, size);
         if self.meter.is_on() {
             self.meter_idle(at_ns);
         }
@@ -279,14 +313,6 @@ impl SimDevice {
         self.meter.note(self.energy_at(at_ns));
     }
 
-    /// One IO at the device's present time, for the data face.
-    fn serve_now(&mut self, mode: Mode, offset: u64, size: u64) -> Result<(), DeviceError> {
-        if size == 0 && mode != Mode::Flush {
-            return Ok(());
-        }
-        self.serve_parts(self.clock_ns, mode, offset, size).map(|_| ())
-    }
-
     /// Serves a request of any size submitted at `at_ns`, in parts one after
     /// the other where it is larger than an IO; gives when it is done.
     fn serve_parts(&mut self, at_ns: u64, mode: Mode, offset: u64, size: u64) -> Result<u64, DeviceError> {
@@ -295,7 +321,7 @@ impl SimDevice {
         let end = offset.saturating_add(size);
         loop {
             let part = (end - at).min(most) as u32;
-            let io = Io { wait: Nanos::ZERO, offset: Bytes(at), size: part, mode, pattern: 0 };
+            let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(at), size: part, mode, pattern: 0 };
             if !self.accepts(&io) {
                 return Err(self.refusal(&io));
             }
@@ -340,10 +366,14 @@ impl SimDevice {
 }
 
 impl Turn {
-    /// Fetches the next IO, ready `io.wait` after `done_ns`.
+    /// Fetches the next IO and when it is submitted, in a run that began at
+    /// `began_ns` and in which the one before was done at `done_ns`.
     #[inline]
-    fn advance(&mut self, done_ns: u64) {
-        self.next = self.stream.next().map(|io| (done_ns.saturating_add(io.wait.0), io));
+    fn advance(&mut self, began_ns: u64, done_ns: u64) {
+        self.next = self.stream.next().map(|io| {
+            let due = io.arrival.due(Nanos(done_ns - began_ns));
+            (began_ns.saturating_add(due.0).max(done_ns), io)
+        });
     }
 
     #[inline]
@@ -388,15 +418,18 @@ impl Device for SimDevice {
         if began >= END_NS {
             return Err(self.at_its_end());
         }
-        let last_start = limits.time.map_or(u64::MAX, |t| began.saturating_add(t.0));
+        // A paused IO is not begun after the limit: waiting costs nothing here.
+        let is_past = |io: &Io, ready_ns: u64| {
+            limits.time.is_some_and(|limit| io.arrival.is_past(Nanos(ready_ns - began), limit))
+        };
         let mut turns: Vec<Turn> =
             streams.into_iter().map(|stream| Turn { stream, next: None, chunk: recorder.fresh() }).collect();
-        turns.iter_mut().for_each(|turn| turn.advance(began));
+        turns.iter_mut().for_each(|turn| turn.advance(began, began));
         let mut end = RunEnd::default();
         let mut last = began;
         while let Some(i) = earliest(&turns) {
             let Some((ready, io)) = turns[i].next else { break };
-            if ready >= last_start {
+            if is_past(&io, ready) {
                 turns[i].next = None;
                 end.time_limit_hit = true;
                 continue;
@@ -415,9 +448,9 @@ impl Device for SimDevice {
             if done - began > MAX_RUN_NS {
                 return Err(self.too_long());
             }
-            let record = IoRecord::new(&io, i as u16, Nanos(ready - began), Nanos(done - ready));
+            let record = IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began));
             turns[i].record(recorder, record);
-            turns[i].advance(done);
+            turns[i].advance(began, done);
             last = last.max(done);
             end.ios += 1;
         }
@@ -462,35 +495,29 @@ impl Device for SimDevice {
         }
         true
     }
-}
 
-impl Blocks for SimDevice {
-    fn geometry(&self) -> Geometry {
-        self.geometry
-    }
-
-    fn read(&mut self, offset: Bytes, into: &mut [u8]) -> Result<(), DeviceError> {
-        self.serve_now(Mode::Read, offset.0, into.len() as u64)?;
-        self.content.read(offset.0, into);
-        Ok(())
-    }
-
-    fn write(&mut self, offset: Bytes, from: &[u8]) -> Result<(), DeviceError> {
-        self.serve_now(Mode::Write, offset.0, from.len() as u64)?;
-        self.content.write(offset.0, from);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        self.serve_now(Mode::Flush, 0, 0)
-    }
-
-    fn trim(&mut self, offset: Bytes, length: Bytes) -> Result<(), DeviceError> {
-        if length.0 == 0 {
-            return Ok(());
-        }
-        self.serve_now(Mode::Trim, offset.0, length.0)?;
-        self.content.forget(offset.0, length.0);
-        Ok(())
+    fn counters(&self) -> Option<Counters> {
+        let host = Counters {
+            host_read: Some(Bytes(self.host.read)),
+            host_written: Some(Bytes(self.host.written)),
+            host_trimmed: Some(Bytes(self.host.trimmed)),
+            energy_uj: self.meter.is_described().then(|| self.energy_joules() * 1e6),
+            ..Counters::default()
+        };
+        let Body::Flash(flash) = &self.body else { return Some(host) };
+        let (ops, merges) = (flash.nand.ops, flash.ftl.counts());
+        let pages = |n: u64| Some(Bytes(n * flash.nand.shape.unit_bytes));
+        Some(Counters {
+            flash_read: pages(ops.reads),
+            flash_programmed: pages(ops.programs),
+            flash_copied: pages(ops.copies),
+            block_erases: Some(ops.erases),
+            switch_merges: Some(merges.switch),
+            partial_merges: Some(merges.partial),
+            full_merges: Some(merges.full),
+            reclaimed: Some(merges.reclaimed),
+            levelled: Some(merges.levelled),
+            ..host
+        })
     }
 }

@@ -9,7 +9,7 @@
 //! al., "Disk scheduling revisited", USENIX 1990).
 
 use crate::describe::{Description, Disk};
-use crate::link::Link;
+use crate::link::Interface;
 use crate::units::ms_ns;
 use uflip_device::rng::Rng;
 
@@ -37,7 +37,7 @@ struct Place {
 /// A disk and where its head is.
 #[derive(Clone, Debug)]
 pub struct Hdd {
-    link: Link,
+    link: Interface,
     revolution_ns: u64,
     seek: [f64; 3],
     track_seek_ns: u64,
@@ -66,7 +66,7 @@ impl Hdd {
         let sectors = (d.capacity_mib << 20) / SECTOR;
         let cylinders = (disk.tracks / u64::from(disk.surfaces)).max(1) as f64;
         Hdd {
-            link: Link::new(&d.link),
+            link: Interface::new(&d.link),
             revolution_ns,
             seek: seek_curve(disk, cylinders),
             track_seek_ns: ms_ns(disk.track_seek_ms),

@@ -59,6 +59,11 @@ impl Meter {
         }
     }
 
+    /// True where the description says what energy anything takes.
+    pub fn is_described(&self) -> bool {
+        self.costs != describe::Energy::default()
+    }
+
     /// Cumulative energy in joules.
     pub fn joules(&self, now_ns: u64, busy_ns: u64, ops: &OpCounts, link_bytes: u64) -> f64 {
         let c = &self.costs;

@@ -2,7 +2,8 @@
 //! figures that follow from the numbers.
 
 use crate::describe::{
-    Description, Destage, Disk, Energy, Ftl, FtlKind, GcPolicy, Geometry, Timing, WearLevelling,
+    Description, Destage, Disk, Energy, FlashArray, FtlKind, FtlOptions, GcPolicy, PageOptions, Timing,
+    WearLevelling,
 };
 use crate::ftl::physical_sbs;
 use crate::nand::{Nand, Shape};
@@ -40,7 +41,7 @@ fn row(out: &mut String, key: &str, text: &str) {
     let _ = writeln!(out, "{key:<12}{text}");
 }
 
-fn flash(out: &mut String, d: &Description, g: &Geometry, t: &Timing, f: &Ftl) {
+fn flash(out: &mut String, d: &Description, g: &FlashArray, t: &Timing, f: &FtlOptions) {
     let shape = Shape::new(d, g, f);
     let physical = physical_sbs(&shape, f, g.spare_blocks);
     let nand = Nand::new(shape, t, 1);
@@ -64,9 +65,9 @@ fn flash(out: &mut String, d: &Description, g: &Geometry, t: &Timing, f: &Ftl) {
         "spare",
         &format!("{spare} superblocks beyond the {filled} that the capacity fills ({share:.2} %)"),
     );
-    match f.kind {
-        FtlKind::Page | FtlKind::Dftl => reclamation(out, t, f, &nand, physical),
-        FtlKind::Bast | FtlKind::Fast | FtlKind::Block => merges(out, t, &nand),
+    match f.kind.pages() {
+        Some(_) => reclamation(out, t, f, &nand, physical),
+        None => merges(out, t, &nand),
     }
     log_space(out, f, &shape);
     wear(out, f);
@@ -74,7 +75,7 @@ fn flash(out: &mut String, d: &Description, g: &Geometry, t: &Timing, f: &Ftl) {
 }
 
 /// Times of a page moved and of an erase, and the write amplification to expect.
-fn reclamation(out: &mut String, t: &Timing, f: &Ftl, nand: &Nand, physical: u64) {
+fn reclamation(out: &mut String, t: &Timing, f: &FtlOptions, nand: &Nand, physical: u64) {
     let shape = &nand.shape;
     let bus_us = shape.unit_bytes as f64 / t.bus_mb_s;
     let page_us = t.read_us + t.program_us + 2.0 * bus_us;
@@ -88,8 +89,7 @@ fn reclamation(out: &mut String, t: &Timing, f: &Ftl, nand: &Nand, physical: u64
             us(t.erase_us)
         ),
     );
-    let greedy = f.gc.unwrap_or_default() == GcPolicy::Greedy && f.hot_cold != Some(true);
-    if greedy && f.kind == FtlKind::Page {
+    if let FtlKind::Page(PageOptions { gc: GcPolicy::Greedy, hot_cold: false, .. }) = f.kind {
         // One superblock a bank and one more are kept free, one a bank is open.
         let closed = physical as f64 - 1.5 * f64::from(shape.banks) - 1.0;
         let valid = shape.units as f64 / (closed * f64::from(shape.units_per_sb));
@@ -120,7 +120,7 @@ fn merges(out: &mut String, t: &Timing, nand: &Nand) {
     row(out, "switch", &format!("{} for one that is in order and full", Nanos(erase + map)));
 }
 
-fn wear(out: &mut String, f: &Ftl) {
+fn wear(out: &mut String, f: &FtlOptions) {
     let how = match f.wear_levelling {
         WearLevelling::None => "none: free superblocks are taken in the order they were freed",
         WearLevelling::Dynamic => "the least worn free superblock is taken",
@@ -147,7 +147,7 @@ fn us(us: f64) -> Nanos {
     Nanos((us * 1e3) as u64)
 }
 
-fn drawing(out: &mut String, g: &Geometry, shape: &Shape) {
+fn drawing(out: &mut String, g: &FlashArray, shape: &Shape) {
     let die = format!("[{}x{}p]", g.planes_per_die, g.pages_per_block);
     let chip = die.repeat(g.dies_per_chip.min(4) as usize);
     let shown = g.chips_per_channel.min(4);
@@ -173,7 +173,7 @@ fn drawing(out: &mut String, g: &Geometry, shape: &Shape) {
 }
 
 /// How a write of 32 KiB comes to flash.
-fn write_travels(out: &mut String, d: &Description, f: &Ftl, nand: &Nand) {
+fn write_travels(out: &mut String, d: &Description, f: &FtlOptions, nand: &Nand) {
     let _ = writeln!(out, "\na write of {}", Bytes(IO_BYTES));
     let shape = &nand.shape;
     row(
@@ -198,13 +198,19 @@ fn write_travels(out: &mut String, d: &Description, f: &Ftl, nand: &Nand) {
     };
     row(out, "  buffer", &buffer);
     let to = match f.kind {
-        FtlKind::Page => "page map: to the next free pages, bank by bank",
-        FtlKind::Dftl => {
+        FtlKind::Page(_) => "page map: to the next free pages, bank by bank",
+        FtlKind::Dftl(_) => {
             "page map on flash (DFTL): its part is read where not cached; to the next free pages"
         }
-        FtlKind::Bast => "BAST: to the next pages of its superblock's log block; a merge where all are taken",
-        FtlKind::Fast => "FAST: to a sequential log block, or to the shared log, whose other half is merged",
-        FtlKind::Block => "block map: to the same pages of a replacement block; a merge where they are taken",
+        FtlKind::Bast(_) => {
+            "BAST: to the next pages of its superblock's log block; a merge where all are taken"
+        }
+        FtlKind::Fast(_) => {
+            "FAST: to a sequential log block, or to the shared log, whose other half is merged"
+        }
+        FtlKind::Block(_) => {
+            "block map: to the same pages of a replacement block; a merge where they are taken"
+        }
     };
     row(out, "  FTL", to);
     let pages = IO_BYTES.div_ceil(shape.unit_bytes);
@@ -217,11 +223,11 @@ fn write_travels(out: &mut String, d: &Description, f: &Ftl, nand: &Nand) {
 }
 
 /// How a read of 32 KiB comes back.
-fn read_travels(out: &mut String, d: &Description, t: &Timing, f: &Ftl, nand: &Nand) {
+fn read_travels(out: &mut String, d: &Description, t: &Timing, f: &FtlOptions, nand: &Nand) {
     let _ = writeln!(out, "a read of {}", Bytes(IO_BYTES));
     let pages = IO_BYTES.div_ceil(nand.shape.unit_bytes);
     let map = match f.kind {
-        FtlKind::Dftl => format!("{} more where its part of the map is not cached", us(t.read_us)),
+        FtlKind::Dftl(_) => format!("{} more where its part of the map is not cached", us(t.read_us)),
         _ if d.link.seek_read_us > 0.0 => {
             format!("{} where it does not continue the read before", us(d.link.seek_read_us))
         }
@@ -234,32 +240,29 @@ fn read_travels(out: &mut String, d: &Description, t: &Timing, f: &Ftl, nand: &N
     row(out, "  link", &format!("{} + {}", link.0, link.1));
 }
 
-fn log_space(out: &mut String, f: &Ftl, shape: &Shape) {
-    match f.kind {
-        FtlKind::Bast => {
-            let logs = u64::from(f.log_blocks.unwrap_or(4));
+fn log_space(out: &mut String, f: &FtlOptions, shape: &Shape) {
+    match &f.kind {
+        FtlKind::Bast(options) => {
+            let logs = u64::from(options.log_blocks);
             let _ = writeln!(
                 out,
                 "log space   {logs} log blocks: random writes within {} stay cheap",
                 Bytes(logs * shape.sb_bytes())
             );
         }
-        FtlKind::Fast => {
+        FtlKind::Fast(options) => {
             let _ = writeln!(
                 out,
                 "log space   two halves of {}, and {} sequential log block(s)",
-                Bytes(f.log_kib.unwrap_or(1024) << 10),
-                f.sequential_logs.unwrap_or(1)
+                Bytes(options.log_kib << 10),
+                options.sequential_logs
             );
         }
-        FtlKind::Block => {
-            let _ = writeln!(
-                out,
-                "log space   {} replacement block(s), filled in order",
-                f.open_blocks.unwrap_or(1)
-            );
+        FtlKind::Block(options) => {
+            let _ =
+                writeln!(out, "log space   {} replacement block(s), filled in order", options.open_blocks);
         }
-        FtlKind::Page | FtlKind::Dftl => {}
+        FtlKind::Page(_) | FtlKind::Dftl(_) => {}
     }
 }
 

@@ -14,7 +14,7 @@
 use crate::cache::{Lines, Range};
 use crate::describe::{self, Description, Destage};
 use crate::ftl::{AnyFtl, Ftl};
-use crate::link::Link;
+use crate::link::Interface;
 use crate::nand::{Nand, Shape};
 use crate::planted::{Bug, planted};
 use crate::units::{byte_ns_q20, transfer_ns, us_ns};
@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 
 /// The write buffer and the batch on its way to flash.
 #[derive(Clone, Debug)]
-struct Buffer {
+struct WriteBuffer {
     destage: Destage,
     capacity: usize,
     /// Lines from which on they are destaged beside the host's writes.
@@ -46,10 +46,10 @@ struct Buffer {
     last_line: (u64, u64),
 }
 
-impl Buffer {
-    fn new(b: &describe::Buffer) -> Buffer {
+impl WriteBuffer {
+    fn new(b: &describe::Buffer) -> WriteBuffer {
         let line_bytes = b.line_kib << 10;
-        Buffer {
+        WriteBuffer {
             destage: b.destage,
             capacity: (b.kib / b.line_kib) as usize,
             destage_from: b.destage_from_kib.map_or(b.kib / b.line_kib, |kib| kib / b.line_kib) as usize,
@@ -173,8 +173,8 @@ pub struct Flash {
     /// The FTL.
     pub ftl: AnyFtl,
     /// The interface.
-    pub link: Link,
-    buffer: Option<Buffer>,
+    pub link: Interface,
+    buffer: Option<WriteBuffer>,
     fold: Option<Fold>,
     unit_shift: u32,
     units: u64,
@@ -191,9 +191,9 @@ impl Flash {
     /// An erased device of a checked description.
     pub fn new(
         d: &Description,
-        g: &describe::Geometry,
+        g: &describe::FlashArray,
         t: &describe::Timing,
-        f: &describe::Ftl,
+        f: &describe::FtlOptions,
         seed: u64,
     ) -> Flash {
         let shape = Shape::new(d, g, f);
@@ -209,8 +209,8 @@ impl Flash {
         Flash {
             nand,
             ftl,
-            link: Link::new(&d.link),
-            buffer: d.buffer.as_ref().map(Buffer::new),
+            link: Interface::new(&d.link),
+            buffer: d.buffer.as_ref().map(WriteBuffer::new),
             fold,
             unit_shift: shape.unit_bytes.trailing_zeros(),
             units: shape.units,
@@ -297,7 +297,7 @@ impl Flash {
     /// begins at `start_ns`, so that it costs the host nothing. Merges do not.
     fn fits_behind(&mut self, start_ns: u64, time_ns: u64) -> bool {
         let starts =
-            |b: &Buffer| b.destage == Destage::Async && b.in_flight.is_empty() && !b.lines.is_empty();
+            |b: &WriteBuffer| b.destage == Destage::Async && b.in_flight.is_empty() && !b.lines.is_empty();
         if self.buffer.as_ref().is_some_and(starts) {
             self.start_lines(start_ns);
         }

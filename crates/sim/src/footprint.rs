@@ -6,7 +6,7 @@
 //! 64 bytes a superblock. A disk: next to nothing. Limits: an estimate from
 //! above for an erased device; a snapshot of it takes the same again.
 
-use crate::describe::{Description, FtlKind};
+use crate::describe::Description;
 use crate::ftl::physical_sbs;
 use crate::nand::Shape;
 use uflip_device::Bytes;
@@ -22,9 +22,9 @@ pub fn footprint(d: &Description) -> Bytes {
     let shape = Shape::new(d, g, f);
     let superblocks = physical_sbs(&shape, f, g.spare_blocks);
     let physical = superblocks.saturating_mul(u64::from(shape.units_per_sb));
-    let pages = match f.kind {
-        FtlKind::Page | FtlKind::Dftl => (shape.units * 4).saturating_add(physical * 4 + physical / 8),
-        FtlKind::Bast | FtlKind::Fast | FtlKind::Block => shape.units / 2,
+    let pages = match f.kind.pages() {
+        Some(_) => (shape.units * 4).saturating_add(physical * 4 + physical / 8),
+        None => shape.units / 2,
     };
     let buffer = d.buffer.as_ref().map_or(0, |b| b.kib / b.line_kib.max(1) * 128);
     Bytes(pages.saturating_add(superblocks * SUPERBLOCK).saturating_add(buffer + FIXED))

@@ -10,7 +10,8 @@
 //! [`Truth::period_ios`] with some dear IOs. The first
 //! [`Truth::start_up_ios`] writes out of order after a rest are cheap. For
 //! [`Truth::lingering_ns`] after a dear write, reads take longer. Upon all of it:
-//! noise with mean 1, outliers, and a drift with every write.
+//! noise with mean 1, outliers, and a drift with every write. Now and then it may
+//! stand still for a while, as a device does that tidies up: see [`Stall`].
 //!
 //! Units: nanoseconds, bytes, IOs. Source: the two-phase model and the effects of
 //! paper 001, sections 4.2, 4.3 and 5.2. Limits: one IO at a time; no real
@@ -91,6 +92,23 @@ impl Truth {
     }
 }
 
+/// The device begins no IO for a while, again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// From the beginning of one to that of the next; the first begins after it.
+    pub every: Nanos,
+    /// How long each lasts.
+    pub length: Nanos,
+}
+
+impl Stall {
+    /// When an IO can begin that is there at `at_ns`.
+    fn begin(self, at_ns: u64) -> u64 {
+        let (since, every) = (at_ns % self.every.0.max(1), self.every.0.max(1));
+        if at_ns >= every && since < self.length.0 { at_ns - since + self.length.0 } else { at_ns }
+    }
+}
+
 /// The device of a [`Truth`], in virtual time.
 #[derive(Clone, Debug)]
 pub struct KnownDevice {
@@ -111,6 +129,7 @@ pub struct KnownDevice {
     written_at: u64,
     slow_until: u64,
     writes: u64,
+    stall: Option<Stall>,
 }
 
 impl KnownDevice {
@@ -129,7 +148,13 @@ impl KnownDevice {
             written_at: 0,
             slow_until: 0,
             writes: 0,
+            stall: None,
         }
+    }
+
+    /// The same with stalls.
+    pub fn stalling(self, stall: Stall) -> KnownDevice {
+        KnownDevice { stall: Some(stall), ..self }
     }
 
     /// How much dearer writes are now than at the start.
@@ -238,7 +263,8 @@ impl KnownDevice {
 
     /// Serves one IO submitted at `at_ns`; gives when it is done.
     fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
-        let start = at_ns.max(self.clock_ns);
+        let free = at_ns.max(self.clock_ns);
+        let start = self.stall.map_or(free, |stall| stall.begin(free));
         let done = match io.mode {
             Mode::Read => {
                 let base = self.read_ns(start, io);
@@ -277,8 +303,11 @@ impl Device for KnownDevice {
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
         let began = self.clock_ns;
-        let next =
-            |stream: &mut Stream, done: u64| stream.next().map(|io| (done.saturating_add(io.wait.0), io));
+        let next = |stream: &mut Stream, done: u64| {
+            let io = stream.next()?;
+            let due = io.arrival.due(Nanos(done - began)).0.saturating_add(began);
+            Some((due.max(done), io))
+        };
         let mut turns: Vec<Turn> = Vec::new();
         for mut stream in streams {
             let first = next(&mut stream, began);
@@ -288,7 +317,7 @@ impl Device for KnownDevice {
         loop {
             let ready = turns.iter().enumerate().filter_map(|(i, t)| t.1.map(|(ready, io)| (ready, i, io)));
             let Some((ready, i, io)) = ready.min_by_key(|(ready, i, _)| (*ready, *i)) else { break };
-            if limits.time.is_some_and(|time| ready - began >= time.0) {
+            if limits.time.is_some_and(|time| io.arrival.is_past(Nanos(ready - began), time)) {
                 (turns[i].1, end.time_limit_hit) = (None, true);
                 continue;
             }
@@ -301,7 +330,7 @@ impl Device for KnownDevice {
             if chunk.len() == chunk.capacity() {
                 *chunk = recorder.exchange(std::mem::take(chunk));
             }
-            chunk.push(IoRecord::new(&io, i as u16, Nanos(ready - began), Nanos(done - ready)));
+            chunk.push(IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began)));
             *following = next(stream, done);
             end.ios += 1;
         }
@@ -326,7 +355,7 @@ impl Device for KnownDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uflip_device::KeepAll;
+    use uflip_device::{Arrival, KeepAll};
 
     fn truth() -> Truth {
         Truth {
@@ -354,7 +383,13 @@ mod tests {
     }
 
     fn run(device: &mut KnownDevice, mode: Mode, offsets: impl Iterator<Item = u64>) -> Vec<u64> {
-        let io = |offset| Io { wait: Nanos::ZERO, offset: Bytes(offset), size: 32768, mode, pattern: 0 };
+        let io = |offset| Io {
+            arrival: Arrival::CONSECUTIVE,
+            offset: Bytes(offset),
+            size: 32768,
+            mode,
+            pattern: 0,
+        };
         let ios: Vec<Io> = offsets.map(io).collect();
         let (keep, stop) = (KeepAll::new(4096), Stop::new());
         let limits = RunLimits { time: None, stop: &stop };

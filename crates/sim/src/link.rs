@@ -7,7 +7,7 @@ use crate::units::{byte_ns_q20, transfer_ns, us_ns};
 
 /// The state of the interface.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct Interface {
     read_latency_ns: u64,
     write_latency_ns: u64,
     read_byte_q20: u64,
@@ -18,10 +18,10 @@ pub struct Link {
     pub bytes: u64,
 }
 
-impl Link {
+impl Interface {
     /// An idle interface.
-    pub fn new(d: &describe::Link) -> Link {
-        Link {
+    pub fn new(d: &describe::Link) -> Interface {
+        Interface {
             read_latency_ns: us_ns(d.read_latency_us),
             write_latency_ns: us_ns(d.write_latency_us),
             read_byte_q20: byte_ns_q20(d.read_mb_s),

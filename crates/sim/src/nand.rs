@@ -42,7 +42,7 @@ pub struct Shape {
 
 impl Shape {
     /// Of a checked description.
-    pub fn new(d: &Description, g: &describe::Geometry, f: &describe::Ftl) -> Shape {
+    pub fn new(d: &Description, g: &describe::FlashArray, f: &describe::FtlOptions) -> Shape {
         let dies = g.channels * g.chips_per_channel * g.dies_per_chip;
         let stripe = f.superblock_dies.unwrap_or(dies);
         let lanes = stripe * g.planes_per_die;

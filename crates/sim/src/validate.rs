@@ -1,6 +1,6 @@
 //! Whether a description can be built, and what to type where it cannot.
 
-use crate::describe::{DescribeError, Description, Disk, Ftl, FtlKind, GcPolicy, Geometry, Timing};
+use crate::describe::{DescribeError, Description, Disk, FlashArray, FtlKind, FtlOptions, GcPolicy, Timing};
 use crate::nand::Shape;
 
 /// What is wrong with the value of a key.
@@ -24,7 +24,11 @@ pub fn check(text: &str) -> Result<Description, DescribeError> {
     let d: Description = toml::from_str(text).map_err(|e| {
         let start = e.span().map_or(0, |s| s.start.min(text.len()));
         let line = 1 + text.as_bytes()[..start].iter().filter(|b| **b == b'\n').count();
-        DescribeError { line, message: e.message().to_string() }
+        let message = e.message().to_string();
+        // An option without effect is refused after its whole table was read, and
+        // named at the message's beginning.
+        let named = message.split_once(": ").filter(|(key, _)| key.starts_with("ftl."));
+        DescribeError { line: named.map_or(line, |(key, _)| line_of(text, key)), message }
     })?;
     all(&d).map_err(|p| DescribeError {
         line: line_of(text, &p.key),
@@ -156,7 +160,7 @@ fn energy(d: &Description) -> Checked {
     costs.iter().try_for_each(|(key, value)| within(key, *value, 0.0, 1e9))
 }
 
-fn check_flash(d: &Description, g: &Geometry, t: &Timing, f: &Ftl) -> Checked {
+fn check_flash(d: &Description, g: &FlashArray, t: &Timing, f: &FtlOptions) -> Checked {
     count("geometry.channels", u64::from(g.channels), 1, 64)?;
     count("geometry.chips_per_channel", u64::from(g.chips_per_channel), 1, 64)?;
     count("geometry.dies_per_chip", u64::from(g.dies_per_chip), 1, 16)?;
@@ -184,10 +188,10 @@ fn check_flash(d: &Description, g: &Geometry, t: &Timing, f: &Ftl) -> Checked {
         p.message.push_str(" pages of a superblock (pages_per_block x dies x planes)");
         p
     })?;
-    check_ftl(f)?;
+    check_ftl(&f.kind)?;
     check_buffer(d)?;
     if let Some(s) = &d.slc {
-        if !matches!(f.kind, FtlKind::Page | FtlKind::Dftl) {
+        if f.kind.pages().is_none() {
             return problem(
                 "slc",
                 "only page mapping has a one-bit region; remove [slc] or type kind = \"page\"",
@@ -238,64 +242,31 @@ fn check_buffer(d: &Description) -> Checked {
     within("buffer.idle_delay_us", b.idle_delay_us, 0.0, 1e9)
 }
 
-/// Kinds as a person types them.
-fn kinds_text(kinds: &[FtlKind]) -> String {
-    let quoted = kinds.iter().map(|kind| format!("\"{}\"", format!("{kind:?}").to_lowercase()));
-    quoted.collect::<Vec<_>>().join(" or ")
-}
-
-/// Refuses a parameter that this kind of FTL does not have.
-fn foreign(f: &Ftl, key: &str, given: bool, kinds: &[FtlKind]) -> Checked {
-    if !given || kinds.contains(&f.kind) {
-        return Ok(());
+fn check_ftl(kind: &FtlKind) -> Checked {
+    if let Some(f) = kind.pages() {
+        within("ftl.over_provisioning", f.over_provisioning, 0.0, 10.0)?;
+        count("ftl.idle_free_superblocks", u64::from(f.idle_free_superblocks), 0, 1 << 20)?;
+        if let GcPolicy::DChoices { gc_choices } = f.gc {
+            count("ftl.gc_choices", u64::from(gc_choices), 1, 1000)?;
+        }
     }
-    problem(
-        &format!("ftl.{key}"),
-        format!("has no effect with this kind of FTL; remove it, or type kind = {}", kinds_text(kinds)),
-    )
-}
-
-fn check_ftl(f: &Ftl) -> Checked {
-    use FtlKind::{Bast, Block, Dftl, Fast, Page};
-    let paged = [Page, Dftl];
-    foreign(f, "over_provisioning", f.over_provisioning.is_some(), &paged)?;
-    foreign(f, "gc", f.gc.is_some(), &paged)?;
-    foreign(f, "gc_choices", f.gc_choices.is_some(), &paged)?;
-    foreign(f, "hot_cold", f.hot_cold.is_some(), &paged)?;
-    foreign(f, "idle_free_superblocks", f.idle_free_superblocks.is_some(), &paged)?;
-    foreign(f, "map_cache_kib", f.map_cache_kib.is_some(), &[Dftl])?;
-    foreign(f, "log_blocks", f.log_blocks.is_some(), &[Bast])?;
-    foreign(f, "merge_batch", f.merge_batch.is_some(), &[Bast])?;
-    foreign(f, "permuted_switch", f.permuted_switch.is_some(), &[Bast])?;
-    foreign(f, "log_kib", f.log_kib.is_some(), &[Fast])?;
-    foreign(f, "sequential_logs", f.sequential_logs.is_some(), &[Fast])?;
-    foreign(f, "open_blocks", f.open_blocks.is_some(), &[Block])?;
-    foreign(f, "log_superblocks", f.log_superblocks.is_some(), &[Fast])?;
-    foreign(f, "random_logs", f.random_logs.is_some(), &[Bast])?;
-    foreign(f, "unit_kib", f.unit_kib.is_some(), &[Bast])?;
-    foreign(f, "loses_order", f.loses_order.is_some(), &[Bast])?;
-    if f.loses_order.is_some() && f.unit_kib.is_none() {
-        return problem("ftl.loses_order", "has no effect; give ftl.unit_kib or remove it");
+    match kind {
+        FtlKind::Page(_) => Ok(()),
+        FtlKind::Dftl(f) => count("ftl.map_cache_kib", f.map_cache_kib, 4, 1 << 24),
+        FtlKind::Bast(f) => {
+            let logs = u64::from(f.log_blocks);
+            count("ftl.log_blocks", logs, 1, 4096)?;
+            count("ftl.merge_batch", u64::from(f.merge_batch), 1, logs)?;
+            count("ftl.random_logs", f.random_logs.map_or(logs, u64::from), 1, logs)?;
+            power_of_two("ftl.unit_kib", f.unit_kib.unwrap_or(1), 1, 1 << 10)
+        }
+        FtlKind::Fast(f) => {
+            count("ftl.log_superblocks", u64::from(f.log_superblocks.unwrap_or(1)), 1, 1 << 20)?;
+            count("ftl.log_kib", f.log_kib, 1, 1 << 24)?;
+            count("ftl.sequential_logs", u64::from(f.sequential_logs), 0, 4096)
+        }
+        FtlKind::Block(f) => count("ftl.open_blocks", u64::from(f.open_blocks), 1, 4096),
     }
-    foreign(f, "restart_merges", f.restart_merges.is_some(), &[Bast])?;
-    foreign(f, "repay_merges", f.repay_merges.is_some(), &[Bast])?;
-    foreign(f, "page_wise_log_copy", f.page_wise_log_copy.is_some(), &[Bast])?;
-    within("ftl.over_provisioning", f.over_provisioning.unwrap_or(0.07), 0.0, 10.0)?;
-    count("ftl.gc_choices", u64::from(f.gc_choices.unwrap_or(10)), 1, 1000)?;
-    if f.gc_choices.is_some() && f.gc != Some(GcPolicy::DChoices) {
-        return problem("ftl.gc_choices", "has no effect; type gc = \"d-choices\" or remove it");
-    }
-    count("ftl.idle_free_superblocks", u64::from(f.idle_free_superblocks.unwrap_or(0)), 0, 1 << 20)?;
-    count("ftl.map_cache_kib", f.map_cache_kib.unwrap_or(64), 4, 1 << 24)?;
-    count("ftl.log_blocks", u64::from(f.log_blocks.unwrap_or(4)), 1, 4096)?;
-    count("ftl.merge_batch", u64::from(f.merge_batch.unwrap_or(1)), 1, u64::from(f.log_blocks.unwrap_or(4)))?;
-    count("ftl.log_superblocks", u64::from(f.log_superblocks.unwrap_or(1)), 1, 1 << 20)?;
-    let logs = u64::from(f.log_blocks.unwrap_or(4));
-    count("ftl.random_logs", f.random_logs.map_or(logs, u64::from), 1, logs)?;
-    power_of_two("ftl.unit_kib", f.unit_kib.unwrap_or(1), 1, 1 << 10)?;
-    count("ftl.log_kib", f.log_kib.unwrap_or(1024), 1, 1 << 24)?;
-    count("ftl.sequential_logs", u64::from(f.sequential_logs.unwrap_or(1)), 0, 4096)?;
-    count("ftl.open_blocks", u64::from(f.open_blocks.unwrap_or(1)), 1, 4096)
 }
 
 fn check_disk(d: &Description, disk: &Disk) -> Checked {

@@ -1,6 +1,6 @@
 //! Served request by request at given times, a device answers as in a run.
 
-use uflip_device::{Bytes, Device, Io, IoRecord, KeepAll, Mode, Nanos, RunLimits, Stop, Stream};
+use uflip_device::{Arrival, Bytes, Device, Io, IoRecord, KeepAll, Mode, Nanos, RunLimits, Stop, Stream};
 use uflip_sim::{Request, SimDevice};
 
 const IO: u64 = 32 << 10;
@@ -8,7 +8,7 @@ const IO: u64 = 32 << 10;
 fn io(i: u64, mode: Mode) -> Io {
     // Far apart, so that the sequence is no sequential one.
     Io {
-        wait: Nanos(i % 3 * 500_000),
+        arrival: Arrival::After(Nanos(i % 3 * 500_000)),
         offset: Bytes(i * 7919 % 1000 * IO),
         size: IO as u32,
         mode,

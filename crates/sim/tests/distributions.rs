@@ -1,35 +1,22 @@
 //! What the uFLIP paper says besides Table 3: start-up, spikes, lingering
 //! effects, the out-of-box state and periods (sections 4.1, 4.2 and 5.1).
 
-use std::sync::Mutex;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
 use uflip_sim::SimDevice;
 
-#[derive(Default)]
-struct Keep(Mutex<Vec<IoRecord>>);
-
-impl Recorder for Keep {
-    fn fresh(&self) -> Chunk {
-        Vec::with_capacity(4096)
-    }
-    fn finish(&self, last: Chunk) {
-        self.0.lock().unwrap().extend(last);
-    }
-}
-
 fn run(d: &mut SimDevice, ios: Vec<(Mode, u64, u64)>) -> Vec<f64> {
-    let keep = Keep::default();
+    let keep = KeepAll::new(4096);
     let stop = Stop::new();
     let ios = ios.into_iter().map(|(mode, at, size)| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at),
         size: size as u32,
         mode,
         pattern: 0,
     });
     d.run(vec![Box::new(ios)], &keep, RunLimits { time: None, stop: &stop }).unwrap();
-    keep.0.into_inner().unwrap().iter().map(|r| r.response().as_millis_f64()).collect()
+    keep.records().iter().map(|r| r.response().as_millis_f64()).collect()
 }
 
 fn capacity(d: &SimDevice) -> u64 {
@@ -148,10 +135,10 @@ fn pauses_gain_nothing_in_total() {
     run(&mut d, ios.clone());
     let without = d.now().0 - before.0;
     d.idle(Nanos::from_secs(10), &Stop::new());
-    let keep = Keep::default();
+    let keep = KeepAll::new(4096);
     let stop = Stop::new();
     let paused = ios.into_iter().map(|(mode, at, size)| Io {
-        wait: Nanos::from_millis(5),
+        arrival: Arrival::After(Nanos::from_millis(5)),
         offset: Bytes(at),
         size: size as u32,
         mode,

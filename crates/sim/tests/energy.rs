@@ -4,7 +4,7 @@ mod common;
 
 use common::run;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, Mode, Nanos, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, Mode, Nanos, Stop};
 use uflip_sim::energy::power;
 use uflip_sim::{SimDevice, check};
 
@@ -22,7 +22,7 @@ fn device() -> SimDevice {
 }
 
 fn io(mode: Mode, page: u64) -> Io {
-    Io { wait: Nanos::ZERO, offset: Bytes(page * 2048), size: 2048, mode, pattern: 0 }
+    Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(page * 2048), size: 2048, mode, pattern: 0 }
 }
 
 const WRITE_S: f64 = 346.8e-6;
@@ -49,6 +49,8 @@ fn energy_is_the_sum_of_operations_bytes_and_power() {
     device.idle(Nanos::from_secs(2), &Stop::new());
     let sum = sum + 0.2;
     assert!(same(device.energy_joules(), sum), "{} instead of {sum}", device.energy_joules());
+    let counted = device.counters().unwrap().energy_uj.unwrap() * 1e-6;
+    assert!(same(counted, sum), "counted {counted} instead of {sum}");
 }
 
 #[test]
@@ -99,7 +101,7 @@ fn metering_changes_no_record() {
                     .map(|i| {
                         let mode = if i % 3 == 0 { Mode::Read } else { Mode::Write };
                         let at = Bytes((i * 7919 + from) % 5000 * 32768);
-                        Io { wait: waits(i), offset: at, size: 32768, mode, pattern: 0 }
+                        Io { arrival: Arrival::After(waits(i)), offset: at, size: 32768, mode, pattern: 0 }
                     })
                     .collect::<Vec<Io>>()
             };

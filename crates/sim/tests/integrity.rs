@@ -7,11 +7,13 @@
 
 mod common;
 
-use common::{Shape, config, description, ios, run, shape};
+use common::{Workload, config, description, ios, run, shape};
 use proptest::prelude::*;
+use uflip_device::blocks::{self, Clock};
+use uflip_device::buffer::AlignedBuffer;
 use uflip_device::rng::Rng;
-use uflip_device::{Blocks, Bytes, Device, IoRecord, Mode};
-use uflip_sim::{Description, SimDevice, check};
+use uflip_device::{Bytes, Device, IoRecord, Mode, Nanos};
+use uflip_sim::{Description, SimBlocks, SimDevice, check};
 
 fn open(text: &str) -> (Description, SimDevice) {
     let d = check(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -20,7 +22,7 @@ fn open(text: &str) -> (Description, SimDevice) {
 }
 
 /// Runs IOs a few at a time with audits in between.
-fn audited(text: &str, shape: Shape) -> Result<(), String> {
+fn audited(text: &str, shape: Workload) -> Result<(), String> {
     let (d, mut device) = open(text);
     device.watch();
     let all = ios(shape, d.capacity_mib << 20, d.sector_bytes);
@@ -73,7 +75,7 @@ fn page_mapping_without_over_provisioning_keeps_a_free_superblock() {
              superblock_dies = 1\n"
         );
         for seed in 0..30 {
-            let shape = Shape { seed, ios: 600, space: 16, sequential: seed % 4, trims: seed % 2 };
+            let shape = Workload { seed, ios: 600, space: 16, sequential: seed % 4, trims: seed % 2 };
             assert_eq!(audited(&text, shape), Ok(()));
         }
     }
@@ -108,7 +110,7 @@ proptest! {
                 done = r.submit().0 + r.response().0;
             }
         }
-        let waits: u64 = all.iter().map(|io| io.wait.0).sum();
+        let waits: u64 = all.iter().map(|io| io.arrival.due(Nanos::ZERO).0).sum();
         if let Some(work) = most_work_ns(&d, &device, &records) {
             prop_assert!((device.now().0 as f64) < waits as f64 + work, "more time passed than was work");
         }
@@ -118,8 +120,10 @@ proptest! {
 
     #[test]
     fn what_was_written_last_is_read(text in description(), shape in shape()) {
-        let (d, mut device) = open(&text);
+        let (d, device) = open(&text);
         let capacity = d.capacity_mib << 20;
+        let mut device = SimBlocks::new(device, 1, Clock::virtual_time(), Bytes(1 << 30)).unwrap();
+        let mut buffer = AlignedBuffer::new(capacity as usize);
         let mut shadow = vec![0u8; capacity as usize];
         let mut rng = Rng::new(shape.seed);
         for io in ios(shape, capacity, d.sector_bytes) {
@@ -127,18 +131,18 @@ proptest! {
             match io.mode {
                 Mode::Write => {
                     rng.fill(&mut shadow[from..from + size]);
-                    device.write(io.offset, &shadow[from..from + size]).unwrap();
+                    buffer.bytes_mut()[..size].copy_from_slice(&shadow[from..from + size]);
+                    blocks::write(&mut device, io.offset, io.size, &mut buffer).unwrap();
                 }
                 Mode::Read => {
-                    let mut got = vec![0; size];
-                    device.read(io.offset, &mut got).unwrap();
-                    prop_assert!(got == shadow[from..from + size]);
+                    blocks::read(&mut device, io.offset, io.size, &mut buffer).unwrap();
+                    prop_assert!(buffer.bytes()[..size] == shadow[from..from + size]);
                 }
                 Mode::Trim => {
                     shadow[from..from + size].fill(0);
-                    device.trim(io.offset, Bytes(io.size.into())).unwrap();
+                    blocks::trim(&mut device, io.offset, io.size).unwrap();
                 }
-                Mode::Flush => device.flush().unwrap(),
+                Mode::Flush => blocks::flush(&mut device).unwrap(),
             }
         }
     }
@@ -162,7 +166,7 @@ proptest! {
         let text = lines.join("\n");
         if let Ok(d) = check(&text) && d.capacity_mib <= 4096 {
             let mut device = SimDevice::new(&d, 1).unwrap();
-            let shape = Shape { seed: 1, ios: 50, space: 16, sequential: 1, trims: 1 };
+            let shape = Workload { seed: 1, ios: 50, space: 16, sequential: 1, trims: 1 };
             run(&mut device, vec![ios(shape, d.capacity_mib << 20, d.sector_bytes)]);
         }
     }

@@ -1,6 +1,6 @@
 //! What single parameters of a description do, on small devices, exactly.
 
-use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, RunLimits, Stop};
 use uflip_sim::{SimDevice, check};
 
 const KIB: u64 = 1024;
@@ -24,7 +24,7 @@ fn device(ftl: &str, buffer: &str) -> SimDevice {
 /// Response times in ms of writes of `size` at `offsets`.
 fn write(device: &mut SimDevice, size: u64, offsets: impl Iterator<Item = u64> + Send + 'static) -> Vec<f64> {
     let ios = offsets.map(move |at| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at),
         size: size as u32,
         mode: Mode::Write,

@@ -1,37 +1,24 @@
 //! The other devices of the catalogue against what their papers say.
 
-use std::sync::Mutex;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
 use uflip_sim::SimDevice;
 
 const MIB: u64 = 1 << 20;
 
-#[derive(Default)]
-struct Keep(Mutex<Vec<IoRecord>>);
-
-impl Recorder for Keep {
-    fn fresh(&self) -> Chunk {
-        Vec::with_capacity(4096)
-    }
-    fn finish(&self, last: Chunk) {
-        self.0.lock().unwrap().extend(last);
-    }
-}
-
 /// Runs IOs of `size` at `offsets`; gives their response times in ms.
 fn run(d: &mut SimDevice, mode: Mode, size: u64, offsets: Vec<u64>, limit: Option<Nanos>) -> Vec<f64> {
-    let keep = Keep::default();
+    let keep = KeepAll::new(4096);
     let stop = Stop::new();
     let ios = offsets.into_iter().map(move |at| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at),
         size: size as u32,
         mode,
         pattern: 0,
     });
     d.run(vec![Box::new(ios)], &keep, RunLimits { time: limit, stop: &stop }).unwrap();
-    keep.0.into_inner().unwrap().iter().map(|r| r.response().as_millis_f64()).collect()
+    keep.records().iter().map(|r| r.response().as_millis_f64()).collect()
 }
 
 fn sequence(from: u64, bytes: u64, size: u64) -> Vec<u64> {
@@ -188,13 +175,13 @@ fn the_generic_drive_gains_from_depth_and_slows_when_its_one_bit_region_is_full(
     assert!(first > 1.7 * later && later > 300.0);
     let one: f64 =
         run(&mut d, Mode::Read, 4096, random(65536 * MIB, 4096, 2000, 1), None).iter().sum::<f64>() / 2000.0;
-    let keep = Keep::default();
+    let keep = KeepAll::new(4096);
     let stop = Stop::new();
     let streams = (0..32)
         .map(|s| {
             let offsets = random(65536 * MIB, 4096, 500, 100 + s);
             let ios = offsets.into_iter().map(|at| Io {
-                wait: Nanos::ZERO,
+                arrival: Arrival::CONSECUTIVE,
                 offset: Bytes(at),
                 size: 4096,
                 mode: Mode::Read,

@@ -7,7 +7,7 @@
 //! the differences listed there, for writes of one page.
 
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, RunLimits, Stop};
 use uflip_sim::{SimDevice, check};
 
 const PAGE: u64 = 2048;
@@ -31,15 +31,15 @@ struct Tally {
 type Copy = (usize, u64);
 
 /// Data blocks, page by page: the write each page's content comes from.
-struct Data {
+struct DataBlocks {
     blocks: Vec<Option<[Option<u64>; PER_SB]>>,
     newest: Vec<Option<u64>>,
     tally: Tally,
 }
 
-impl Data {
-    fn new() -> Data {
-        Data { blocks: vec![None; SBS], newest: vec![None; SBS * PER_SB], tally: Tally::default() }
+impl DataBlocks {
+    fn new() -> DataBlocks {
+        DataBlocks { blocks: vec![None; SBS], newest: vec![None; SBS * PER_SB], tally: Tally::default() }
     }
 
     fn written(&self, sb: usize) -> usize {
@@ -62,14 +62,14 @@ impl Data {
     }
 }
 
-struct Bast {
-    data: Data,
+struct BastModel {
+    data: DataBlocks,
     limit: usize,
     /// (superblock, its copies in the order written, last use).
     logs: Vec<(usize, Vec<Copy>, u64)>,
 }
 
-impl Bast {
+impl BastModel {
     fn write(&mut self, unit: usize, write: u64) {
         let sb = unit / PER_SB;
         if !self.logs.iter().any(|log| log.0 == sb) {
@@ -108,8 +108,8 @@ impl Bast {
     }
 }
 
-struct Fast {
-    data: Data,
+struct FastModel {
+    data: DataBlocks,
     half: usize,
     sequential_limit: usize,
     /// The half being filled and the one that is full, as far as not merged.
@@ -121,7 +121,7 @@ struct Fast {
     sequential: Vec<(usize, Vec<u64>, u64)>,
 }
 
-impl Fast {
+impl FastModel {
     /// True where the shared log has the newest copy of one of the first
     /// `before` pages of `sb`.
     fn in_log(&self, sb: usize, before: usize) -> bool {
@@ -269,7 +269,7 @@ fn simulated(device: &mut SimDevice, units: &[usize]) -> Tally {
     let ios: Vec<Io> = units
         .iter()
         .map(|unit| Io {
-            wait: Nanos::ZERO,
+            arrival: Arrival::CONSECUTIVE,
             offset: Bytes(*unit as u64 * PAGE),
             size: PAGE as u32,
             mode: Mode::Write,
@@ -289,7 +289,7 @@ fn bast_counts_what_a_page_by_page_model_counts() {
     for seed in 0..60 {
         let limit = 1 + seed as usize % 5;
         let units = units(seed, 4000);
-        let mut model = Bast { data: Data::new(), limit, logs: Vec::new() };
+        let mut model = BastModel { data: DataBlocks::new(), limit, logs: Vec::new() };
         units.iter().enumerate().for_each(|(i, unit)| model.write(*unit, i as u64 + 1));
         let mut device = open(&format!("kind = \"bast\"\nlog_blocks = {limit}"), 1 + seed % 2);
         let ours = simulated(&mut device, &units);
@@ -305,8 +305,8 @@ fn fast_counts_what_a_page_by_page_model_counts() {
     for seed in 0..60 {
         let (half, limit) = (1 + seed as usize * 7 % 60, seed as usize % 4);
         let units = units(seed, 4000);
-        let mut model = Fast {
-            data: Data::new(),
+        let mut model = FastModel {
+            data: DataBlocks::new(),
             half: half.next_multiple_of(2),
             sequential_limit: limit,
             filling: Vec::new(),

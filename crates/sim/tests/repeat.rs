@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Shape, ios, run};
+use common::{Workload, ios, run};
 use uflip_device::{Device, IoRecord, Nanos, Stop};
 use uflip_sim::{SimDevice, check};
 
@@ -87,7 +87,7 @@ fn open(ftl: &str, rest: &str) -> SimDevice {
 
 /// Two streams of random IO of all modes, over the device and over a part.
 fn work(device: &mut SimDevice, seed: u64) -> Vec<IoRecord> {
-    let shape = |seed, space| Shape { seed, ios: 1500, space, sequential: 2, trims: 1 };
+    let shape = |seed, space| Workload { seed, ios: 1500, space, sequential: 2, trims: 1 };
     let streams = vec![ios(shape(seed, 16), 2 << 20, 512), ios(shape(seed + 1, 5), 2 << 20, 512)];
     run(device, streams)
 }
@@ -102,6 +102,49 @@ fn records_are_what_they_were() {
         }
     }
     assert!(changed.is_empty(), "simulated times have changed; see the head of this file\n{changed}");
+}
+
+/// The records of each device of the catalogue under the same work.
+const CATALOGUE: [(&str, u64); 20] = [
+    ("memoright", 0x9eb2_90df_0702_1fe7),
+    ("mtron", 0xcb6e_f697_1162_7c8d),
+    ("samsung", 0xfd0a_5132_bc35_61ee),
+    ("transcend-module", 0x01b0_4bd3_c2d5_0dfc),
+    ("transcend-mlc", 0xd6bf_1097_01c0_75c2),
+    ("kingston-dthx", 0xfe93_dd2a_e7a7_c83b),
+    ("kingston-dti", 0x907a_89b3_e5fa_3d5d),
+    ("gskill", 0xd6bf_1097_01c0_75c2),
+    ("transcend-16", 0xf281_3e40_9fd2_1ce7),
+    ("corsair", 0x66c8_4097_40aa_7726),
+    ("kingston-sd", 0x4100_055a_4faa_3d11),
+    ("sandisk", 0x1678_6e69_8c06_d8f6),
+    ("samsung-64", 0x325b_7a61_1c46_f91c),
+    ("mtron-32", 0x0c93_e04a_7224_3365),
+    ("toshiba-transmemory-1G", 0xb991_2849_5f27_65e5),
+    ("hama-ssd-32G", 0x1088_28af_2e8c_e6af),
+    ("kingston-dt-elite-hs-2G", 0x1477_0140_661e_d0e2),
+    ("ibm-deskstar-hdd-60G", 0xb587_d6a7_405a_c754),
+    ("seagate-barracuda-7200.11-hdd-500G", 0x0ea5_dfc9_2004_6f7c),
+    ("nvme-tlc", 0x1267_98f0_ee92_3082),
+];
+
+#[test]
+fn records_of_the_catalogue_are_what_they_were() {
+    let names: Vec<&str> = uflip_sim::catalogue::names().collect();
+    let mut found = String::new();
+    for name in &names {
+        let mut device = uflip_sim::open(name, 3).unwrap();
+        let capacity = Device::geometry(&device).capacity.0;
+        // A small stretch often enough that logs fill and merge, and the whole device.
+        let near = ios(Workload { seed: 1, ios: 3000, space: 16, sequential: 3, trims: 1 }, 8 << 20, 4096);
+        let far = ios(Workload { seed: 2, ios: 1500, space: 16, sequential: 1, trims: 0 }, capacity, 512);
+        let hash = hash(&run(&mut device, vec![near, far]));
+        if CATALOGUE.iter().find(|(of, _)| of == name).is_none_or(|(_, pinned)| *pinned != hash) {
+            found += &format!("{name}: 0x{hash:016x}\n");
+        }
+    }
+    assert!(found.is_empty(), "simulated times have changed; see the head of this file\n{found}");
+    assert_eq!(names.len(), CATALOGUE.len());
 }
 
 #[test]
@@ -128,14 +171,14 @@ fn a_snapshot_of_an_enforced_state_goes_on_as_the_device_would() {
 /// clock has gone on.
 #[test]
 fn a_snapshot_is_the_device_as_it_was() {
-    use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Snapshot, Stop, Stream};
+    use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, RunLimits, Snapshot, Stop, Stream};
     let description = uflip_sim::catalogue::get("mtron").expect("in the catalogue");
     let mut device = uflip_sim::SimDevice::new(&description, 1).expect("valid");
     let stop = Stop::new();
     let writes = |device: &mut uflip_sim::SimDevice, seed: u64| {
         let mut rng = uflip_device::rng::Rng::new(seed);
         let io = move |_| Io {
-            wait: Nanos::ZERO,
+            arrival: Arrival::CONSECUTIVE,
             offset: Bytes(rng.below(1 << 15) << 15),
             size: 32 << 10,
             mode: Mode::Write,

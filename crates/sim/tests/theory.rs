@@ -4,13 +4,13 @@
 //! both policies follow from is told in `src/amplification.rs`, with its sources.
 
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Chunk, Device, Io, Mode, Nanos, Recorder, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Chunk, Device, Io, Mode, Recorder, RunLimits, Stop};
 use uflip_sim::amplification::greedy;
 use uflip_sim::{SimDevice, check};
 
-struct Drop;
+struct NoRecords;
 
-impl Recorder for Drop {
+impl Recorder for NoRecords {
     fn fresh(&self) -> Chunk {
         Vec::with_capacity(64)
     }
@@ -49,7 +49,7 @@ fn d_choices_victim(b: u32, rho: f64, d: i32) -> f64 {
 
 fn writes(count: u64, mut at: impl FnMut(u64) -> u64 + Send + 'static) -> uflip_device::Stream {
     Box::new((0..count).map(move |i| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at(i) * 4096),
         size: 4096,
         mode: Mode::Write,
@@ -58,12 +58,15 @@ fn writes(count: u64, mut at: impl FnMut(u64) -> u64 + Send + 'static) -> uflip_
 }
 
 fn run(device: &mut SimDevice, stream: uflip_device::Stream) -> f64 {
-    let before = device.flash_ops().unwrap();
+    let (before, counted) = (device.flash_ops().unwrap(), device.counters().unwrap());
     let limits = RunLimits { time: None, stop: &Stop::new() };
-    device.run(vec![stream], &Drop, limits).unwrap();
+    device.run(vec![stream], &NoRecords, limits).unwrap();
     let after = device.flash_ops().unwrap();
     let programs = (after.programs - before.programs) as f64;
-    programs / (programs - (after.copies - before.copies) as f64)
+    let amplification = programs / (programs - (after.copies - before.copies) as f64);
+    let counted = device.counters().unwrap().since(&counted).write_amplification();
+    assert_eq!(counted, Some(amplification), "the counters tell another write amplification");
+    amplification
 }
 
 /// 128 MiB of pages of 4 KiB in superblocks of one block each, and 10 % more.

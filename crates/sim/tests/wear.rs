@@ -2,7 +2,7 @@
 //! from their share of erases, whichever FTL.
 
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, KeepAll, Mode, Nanos, RunLimits, Stop};
+use uflip_device::{Arrival, Bytes, Device, Io, KeepAll, Mode, RunLimits, Stop};
 use uflip_sim::{SimDevice, check};
 
 const KINDS: [&str; 5] = [
@@ -27,7 +27,7 @@ fn open(ftl: &str, levelling: &str) -> SimDevice {
 
 fn write(device: &mut SimDevice, offsets: Vec<u64>, size: u32) {
     let ios = offsets.into_iter().map(move |at| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at),
         size,
         mode: Mode::Write,

@@ -1,9 +1,9 @@
 //! What records cost: bytes and CPU nanoseconds per IO, for the baselines and
-//! for a fast device. `cargo run --release -p uflip-results --example encode_cost`
+//! for a fast device. `cargo run --release -p uflip-store --example encode_cost`
 
 use std::path::Path;
 use std::time::Instant;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos};
 use uflip_store::records::{RecordScratch, RecordWriter};
 
 struct Lcg(u64);
@@ -33,7 +33,7 @@ fn records(n: usize, random: bool, size: u64, space: u64, median_ns: f64, sigma:
                 response *= 20;
             }
             let io = Io {
-                wait: Nanos(0),
+                arrival: Arrival::CONSECUTIVE,
                 offset: Bytes(slot * size),
                 size: size as u32,
                 mode: Mode::Read,

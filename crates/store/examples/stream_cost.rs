@@ -1,10 +1,10 @@
 //! What a long run costs when its records stream through the reserve: CPU per
 //! IO with statistics, peak memory, stalls. Arguments: millions of IOs (20),
 //! pace in nanoseconds an IO (300; 0 as fast as memory takes them).
-//! `cargo run --release -p uflip-results --example stream_cost -- 100 300`
+//! `cargo run --release -p uflip-store --example stream_cost -- 100 300`
 
 use std::time::{Duration, Instant};
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Recorder};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Recorder};
 use uflip_store::recorder::{DEFAULT_RESERVE, Reserve, RunShape};
 
 fn main() {
@@ -19,6 +19,7 @@ fn main() {
         io_ignore: 0,
         streams: 1,
         patterns: 1,
+        open_loop: false,
         path: path.clone(),
     });
     let start = Instant::now();
@@ -32,7 +33,7 @@ fn main() {
             chunk = reserve.exchange(chunk);
         }
         let offset = Bytes((state >> 40) % (1 << 18) * 4096);
-        let io = Io { wait: Nanos(0), offset, size: 4096, mode: Mode::Read, pattern: 0 };
+        let io = Io { arrival: Arrival::CONSECUTIVE, offset, size: 4096, mode: Mode::Read, pattern: 0 };
         let response = 50 + (state >> 33) % 150;
         chunk.push(IoRecord::new(&io, 0, Nanos(clock), Nanos(response)));
         clock += response + 40;

@@ -198,6 +198,16 @@ impl Dictionary {
     }
 }
 
+/// Appends definition levels of 0 and 1 as a data page of version 1 has them: their
+/// length in four bytes, then the hybrid.
+pub(crate) fn levels(is_there: &[u32], out: &mut Vec<u8>) {
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    rle_hybrid(is_there, 1, out);
+    let length = (out.len() - at - 4) as u32;
+    out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+}
+
 fn rle_run(value: u32, rows: usize, width: u32, out: &mut Vec<u8>) {
     varint((rows as u64) << 1, out);
     out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);

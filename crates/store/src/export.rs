@@ -7,7 +7,7 @@
 
 use crate::contents::{RunRow, StoreContents};
 use crate::error::StoreError;
-use crate::records::{COLUMNS, RecordScratch, RecordWriter, read_row_groups};
+use crate::records::{RecordScratch, RecordWriter, header, is_of_open_loop, read_row_groups};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -255,8 +255,14 @@ pub fn record_files(
     format: Format,
     out: &mut (dyn Write + Send),
 ) -> Result<(), StoreError> {
+    let paths: Vec<PathBuf> = paths.into_iter().collect();
+    // One table: with the column where any file has it.
+    let mut open_loop = false;
+    for path in &paths {
+        open_loop = open_loop || is_of_open_loop(path)?;
+    }
     if format == Format::Parquet {
-        let mut writer = RecordWriter::new(out, Path::new("the export"), RecordScratch::new()?)?;
+        let mut writer = RecordWriter::of(out, Path::new("the export"), RecordScratch::new()?, open_loop)?;
         for path in paths {
             read_row_groups(&path, |run, records| writer.push(run, records))?;
         }
@@ -265,14 +271,14 @@ pub fn record_files(
     }
     let mut text = String::new();
     if format == Format::Csv {
-        text = COLUMNS.join(",") + "\n";
+        text = header(open_loop);
         out.write_all(text.as_bytes()).map_err(StoreError::Output)?;
     }
     for path in paths {
         read_row_groups(&path, |run, records| {
             for some in records.chunks(1024) {
                 text.clear();
-                some.iter().for_each(|record| line(run, record, format, &mut text));
+                some.iter().for_each(|record| line(run, record, format, open_loop, &mut text));
                 out.write_all(text.as_bytes()).map_err(StoreError::Output)?;
             }
             Ok(())
@@ -292,7 +298,9 @@ fn chosen<'a>(contents: &'a StoreContents, ids: Option<&[u32]>) -> Result<Vec<&'
     ids.iter().map(find).collect()
 }
 
-pub(crate) fn line(run: u32, record: &IoRecord, format: Format, text: &mut String) {
+/// One record as a line; how late it was is told where `open_loop`, and empty or left
+/// out of an IO that had no intended instant.
+pub(crate) fn line(run: u32, record: &IoRecord, format: Format, open_loop: bool, text: &mut String) {
     use std::fmt::Write as _;
     let (stream, pattern, size, mode) =
         (record.stream(), record.pattern(), record.size(), record.mode().name());
@@ -300,12 +308,18 @@ pub(crate) fn line(run: u32, record: &IoRecord, format: Format, text: &mut Strin
     // Writing to a String cannot fail.
     let _ = match format {
         Format::Csv => {
-            writeln!(text, "{run},{stream},{pattern},{submit},{response},{offset},{size},{mode}")
+            write!(text, "{run},{stream},{pattern},{submit},{response},{offset},{size},{mode}")
         }
-        _ => writeln!(
+        _ => write!(
             text,
             "{{\"run\":{run},\"stream\":{stream},\"pattern\":{pattern},\"submit_ns\":{submit},\
-             \"response_ns\":{response},\"offset\":{offset},\"size\":{size},\"mode\":\"{mode}\"}}"
+             \"response_ns\":{response},\"offset\":{offset},\"size\":{size},\"mode\":\"{mode}\""
         ),
+    };
+    let _ = match (format, record.late()) {
+        (Format::Csv, Some(late)) => writeln!(text, ",{}", late.0),
+        (Format::Csv, None) => writeln!(text, "{}", if open_loop { "," } else { "" }),
+        (_, Some(late)) => writeln!(text, ",\"late_ns\":{}}}", late.0),
+        (_, None) => writeln!(text, "}}"),
     };
 }

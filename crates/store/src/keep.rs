@@ -4,7 +4,7 @@
 use crate::error::StoreError;
 use crate::export::{self, Format};
 use crate::output::Output;
-use crate::records::{COLUMNS, RecordScratch, RecordWriter};
+use crate::records::{RecordScratch, RecordWriter, header};
 use std::io::Write;
 use std::path::Path;
 use uflip_device::IoRecord;
@@ -40,6 +40,7 @@ impl Keep for Nothing {
 struct Lines {
     out: Output,
     format: Format,
+    open_loop: bool,
     text: String,
 }
 
@@ -54,7 +55,8 @@ impl Lines {
 impl Keep for Lines {
     fn push(&mut self, run: u32, records: &[IoRecord]) -> Result<(), StoreError> {
         for some in records.chunks(1024) {
-            some.iter().for_each(|record| export::line(run, record, self.format, &mut self.text));
+            some.iter()
+                .for_each(|record| export::line(run, record, self.format, self.open_loop, &mut self.text));
             self.write()?;
         }
         Ok(())
@@ -75,15 +77,16 @@ impl Keep for RecordWriter<Output> {
     }
 }
 
-/// Records into the output `path`, in this format.
+/// Records into the output `path`, in this format; with how late each IO was where
+/// the run is an `open_loop`.
 ///
 /// # Errors
 /// As [`Output::create`].
-pub fn keep_in(path: &Path, format: Format) -> Result<Box<dyn Keep>, StoreError> {
+pub fn keep_in(path: &Path, format: Format, open_loop: bool) -> Result<Box<dyn Keep>, StoreError> {
     let out = Output::create(path)?;
     if format == Format::Parquet {
-        return Ok(Box::new(RecordWriter::new(out, path, RecordScratch::new()?)?));
+        return Ok(Box::new(RecordWriter::of(out, path, RecordScratch::new()?, open_loop)?));
     }
-    let text = if format == Format::Csv { COLUMNS.join(",") + "\n" } else { String::new() };
-    Ok(Box::new(Lines { out, format, text }))
+    let text = if format == Format::Csv { header(open_loop) } else { String::new() };
+    Ok(Box::new(Lines { out, format, open_loop, text }))
 }

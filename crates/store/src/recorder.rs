@@ -1,18 +1,23 @@
 //! The memory side of recording: a reserve of touched chunks for the timed
 //! loops, and a writer that works only when the reserve runs low.
 //!
-//! Method: a timed loop fills a chunk and exchanges it for an empty one (one
-//! lock per chunk). Full chunks queue up. While more than half of the reserve
-//! is free nothing is written, so that most runs are measured with the writer
-//! asleep; beyond that a thread encodes chunks into the run's temporary file
-//! and gives them back. A loop waits only when no chunk is free, and each such
-//! wait is counted as a stall. Statistics are computed on the writer's side.
+//! Method: a timed loop fills a chunk and exchanges it for an empty one through
+//! queues that take no lock (`recorder/pool.rs`). Full chunks queue up. While more
+//! than half of the reserve is free nothing is written, so that most runs are
+//! measured with the writer asleep; beyond that a thread encodes chunks into the
+//! run's temporary file and gives them back. It is started before the run, where
+//! the run may need it, and looks by itself a hundred times a second whether it
+//! is needed: nobody wakes it, as that would be a system call of the loop. A loop
+//! waits only when no chunk is free, and each such wait is counted as a stall.
+//! Statistics are computed on the writer's side.
 //!
 //! Somebody may watch ([`Watch`]): then a loop's first chunks are small, and
 //! larger only as it fills them fast, so that a slow device's IOs are handed
 //! over some twenty times a second and a fast one's as seldom as ever. The
-//! watcher copies from full chunks, a few records at a time under the lock; the
-//! loops do what they always do.
+//! watcher copies from full chunks, a few records at a time; the loops do what
+//! they always do, and wait for the watcher as little as for the writer.
+
+mod pool;
 
 use crate::checksum::Summing;
 use crate::error::{StoreError, path_error};
@@ -20,11 +25,14 @@ use crate::files::create_new;
 use crate::keep::Keep;
 use crate::records::{RecordScratch, RecordWriter};
 use crate::stats::StatsBuilder;
+use pool::Pool;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use uflip_device::{Bytes, Chunk, IoRecord, Nanos, Recorder};
 use uflip_measure::run::RunStats;
 
@@ -40,6 +48,13 @@ const WATCHED: [(usize, usize); 3] = [(64, 256), (1024, 64), (16 << 10, 8)];
 
 /// A chunk filled faster than this makes the next one larger.
 const FAST: Nanos = Nanos::from_millis(30);
+
+/// The writer looks this often whether it is needed: the fastest loop there is
+/// (the device that answers at once) fills half a chunk meanwhile.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A loop without a chunk looks this often for one.
+const STALL: Duration = Duration::from_micros(50);
 
 /// Records that a watcher copies at once: 12 KiB, about a microsecond.
 const GLANCE: usize = 512;
@@ -57,10 +72,14 @@ pub struct RunShape {
     /// Start-up IOs of each stream.
     pub io_ignore: u64,
     /// Parallel streams, as far as known: sizes the chunks. A wrong figure
-    /// costs memory or time, never records.
+    /// costs memory or time (a chunk is then made, or the writer started, within
+    /// a timed loop), never records.
     pub streams: u64,
     /// 2 for a mix, else 1.
     pub patterns: usize,
+    /// True where any of its streams is an open loop, whose records say how late the
+    /// IOs were.
+    pub open_loop: bool,
     /// The file to write, made anew when the first row group is due.
     pub path: PathBuf,
 }
@@ -106,7 +125,7 @@ impl RunFile {
             let scratch = self.scratch.take().map_or_else(RecordScratch::new, Ok)?;
             let path = &self.shape.path;
             let file = new_file(path).map_err(path_error("cannot create", path))?;
-            self.writer = Some(RecordWriter::new(Summing::new(file), path, scratch)?);
+            self.writer = Some(RecordWriter::of(Summing::new(file), path, scratch, self.shape.open_loop)?);
         }
         self.writer.as_mut().ok_or_else(|| StoreError::Refused("no record file is open".into()))
     }
@@ -133,192 +152,109 @@ fn new_file(path: &Path) -> std::io::Result<File> {
     }
 }
 
-/// An empty chunk whose memory is there.
-fn touched(records: usize) -> Chunk {
-    let mut chunk = vec![IoRecord::ZERO; records];
-    // A zeroed allocation may be untouched memory: write to every page. The
-    // black box keeps the compiler from seeing that the value is the same.
-    chunk.fill(std::hint::black_box(IoRecord::ZERO));
-    chunk.clear();
-    chunk
-}
-
-/// Everything the loops and the writer share.
-struct State {
-    free: Vec<Chunk>,
+/// What the writer, the watcher and whoever begins and ends runs share; the loops
+/// never touch it.
+struct Side {
+    /// Full chunks that were collected from the pool and not yet encoded.
     full: VecDeque<Chunk>,
-    /// Small chunks for the sizes of [`WATCHED`]; empty while nobody watches.
-    small: [Vec<Chunk>; 3],
-    watched: bool,
     /// Full chunks of this run that left the queue.
     taken: u64,
     /// The run is being closed: the order of its chunks may change.
     closed: bool,
-    /// Records that fit in all chunks in existence.
-    allocated: usize,
-    /// Records the reserve may hold.
-    limit: usize,
+    /// Full-size chunks of this run.
     chunk_records: usize,
-    waiting: usize,
-    stalls: u64,
-    /// True once the reserve ran low in this run. Decided by the loops alone,
-    /// so that in virtual time the order of rows does not depend on threads.
-    ran_low: bool,
-    closing: bool,
-    /// True while a chunk is out of the queue and being encoded.
-    encoding: bool,
     run: Option<RunFile>,
-    thread: Option<JoinHandle<()>>,
     failed: Option<StoreError>,
     scratch: Option<RecordScratch>,
 }
 
-impl State {
-    /// True when full chunks should be written now.
-    fn pressed(&self) -> bool {
-        let free: usize = self.free.iter().map(Vec::capacity).sum();
-        let used = self.allocated.saturating_sub(free);
-        !self.full.is_empty() && self.run.is_some() && (self.waiting > 0 || used * 2 > self.limit)
-    }
-
-    fn allocate(&mut self, records: usize) -> Chunk {
-        let chunk = touched(records);
-        self.allocated += chunk.capacity();
-        chunk
-    }
-
-    /// The size of the chunk after `full`, as a place in [`WATCHED`]; beyond it
-    /// where nobody watches or the stream is fast.
-    fn next_size(&self, full: &Chunk) -> usize {
-        if !self.watched {
-            return WATCHED.len();
-        }
-        let size =
-            WATCHED.iter().position(|(records, _)| full.capacity() <= *records).unwrap_or(WATCHED.len());
-        let took =
-            full.last().zip(full.first()).map(|(last, first)| last.submit().saturating_sub(first.submit()));
-        size + usize::from(took.is_none_or(|took| took < FAST))
-    }
-
-    /// Takes an emptied chunk back.
-    fn give_back(&mut self, chunk: Chunk) {
-        let small = WATCHED.iter().position(|(records, _)| chunk.capacity() == *records);
-        match small.filter(|_| self.watched) {
-            Some(size) => self.small[size].push(chunk),
-            None => self.free.push(chunk),
-        }
-    }
-
-    fn room_for_another(&self) -> bool {
-        self.allocated + self.chunk_records <= self.limit
-    }
-
-    /// Chunk size and number for a run; keeps the chunks of the run before
-    /// where they serve.
-    fn prepare(&mut self, io_count: u64, streams: u64) {
-        let streams = usize::try_from(streams.max(1)).unwrap_or(usize::MAX).min(IoRecord::MAX_STREAMS);
-        let per_stream = usize::try_from(io_count).unwrap_or(usize::MAX).saturating_add(1);
-        let fair = (self.limit / (streams * 4)).max(MIN_CHUNK_RECORDS);
-        let fair = if streams == 1 { CHUNK_RECORDS.min(self.limit / 2) } else { fair };
-        let records = per_stream.min(CHUNK_RECORDS).min(fair).max(MIN_CHUNK_RECORDS);
-        let needed = per_stream.div_ceil(records).saturating_mul(streams);
-        let affordable = (self.limit / records).max(streams);
-        let chunks = needed.min(affordable);
-        self.free.retain(|chunk| chunk.capacity() >= records);
-        self.free.truncate(chunks);
-        self.allocated = self.free.iter().map(Vec::capacity).sum();
-        if self.allocated + (chunks - self.free.len()) * records > self.limit {
-            self.free.clear();
-            self.allocated = 0;
-        }
-        self.chunk_records = records;
-        while self.free.len() < chunks {
-            let chunk = self.allocate(records);
-            self.free.push(chunk);
-        }
-    }
-}
-
 struct Shared {
-    state: Mutex<State>,
-    /// Signals the writer: chunks to write, or closing.
-    work: Condvar,
-    /// Signals the loops: a chunk is free.
-    freed: Condvar,
+    pool: Pool,
+    side: Mutex<Side>,
+    closing: AtomicBool,
+    /// No thread is to be had for the writer.
+    unwritten: AtomicBool,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Side> {
         // The state is valid between statements: a panic elsewhere cannot
         // leave it half-changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.side.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Encodes the oldest full chunk, without holding the lock meanwhile.
-    fn encode_one<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let (Some(mut chunk), Some(mut run)) = (state.full.pop_front(), state.run.take()) else {
-            return state;
-        };
-        state.taken += 1;
-        state.encoding = true;
-        let skip = state.failed.is_some();
-        drop(state);
+    /// The same with all chunks that were handed over so far.
+    fn collect(&self) -> MutexGuard<'_, Side> {
+        let mut side = self.lock();
+        while let Some(chunk) = self.pool.next_full() {
+            side.full.push_back(chunk);
+        }
+        side
+    }
+
+    /// Encodes the oldest full chunk, without holding the lock meanwhile; false
+    /// where there is none.
+    fn encode_one(&self) -> bool {
+        let mut side = self.collect();
+        if side.run.is_none() {
+            return false;
+        }
+        let Some(mut chunk) = side.full.pop_front() else { return false };
+        let Some(mut run) = side.run.take() else { return false };
+        side.taken += 1;
+        let skip = side.failed.is_some();
+        drop(side);
         // After a failure chunks are only recycled: the run is lost, and the
         // loops must still come to their end.
         let result = if skip { Ok(()) } else { run.take(&chunk) };
         chunk.clear();
-        state = self.lock();
-        state.run = Some(run);
-        state.encoding = false;
-        state.give_back(chunk);
+        let mut side = self.lock();
+        side.run = Some(run);
         if let Err(error) = result {
-            state.failed.get_or_insert(error);
+            side.failed.get_or_insert(error);
         }
-        self.freed.notify_one();
-        state
+        drop(side);
+        self.pool.give_back(chunk);
+        true
     }
 
     fn write_when_pressed(&self) {
-        let mut state = self.lock();
-        while !state.closing {
-            state = if state.pressed() {
-                self.encode_one(state)
-            } else {
-                self.work.wait(state).unwrap_or_else(PoisonError::into_inner)
-            };
+        while !self.closing.load(Ordering::Acquire) {
+            if !self.pool.is_pressed() || !self.encode_one() {
+                std::thread::park_timeout(LOOK);
+            }
         }
     }
 }
 
 /// Takes the records of one run after another; see the module's head.
-pub struct Reserve(Arc<Shared>);
+pub struct Reserve {
+    shared: Arc<Shared>,
+    /// The writer, while there is one. Loops look here only when they have to wait.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
 
 impl Reserve {
-    /// A reserve of at most `reserve` bytes; allocates nothing yet. At least
+    /// A reserve of at most `reserve` bytes; allocates no chunk yet. At least
     /// 1 MiB is used.
     pub fn new(reserve: Bytes) -> Reserve {
         let limit = usize::try_from(reserve.0.max(1 << 20)).unwrap_or(usize::MAX) / size_of::<IoRecord>();
-        let state = State {
-            free: Vec::new(),
+        let side = Side {
             full: VecDeque::new(),
-            small: Default::default(),
-            watched: false,
             taken: 0,
             closed: true,
-            allocated: 0,
-            limit,
             chunk_records: MIN_CHUNK_RECORDS,
-            waiting: 0,
-            stalls: 0,
-            ran_low: false,
-            closing: false,
-            encoding: false,
             run: None,
-            thread: None,
             failed: None,
             scratch: None,
         };
-        Reserve(Arc::new(Shared { state: Mutex::new(state), work: Condvar::new(), freed: Condvar::new() }))
+        let shared = Shared {
+            pool: Pool::new(limit),
+            side: Mutex::new(side),
+            closing: AtomicBool::new(false),
+            unwritten: AtomicBool::new(false),
+        };
+        Reserve { shared: Arc::new(shared), thread: Mutex::new(None) }
     }
 
     /// Gets ready for a run: allocates and touches what it needs, at most the
@@ -336,54 +272,62 @@ impl Reserve {
 
     fn start(&self, shape: RunShape, keep: Option<Box<dyn Keep>>) {
         self.abandon();
-        let mut state = self.0.lock();
-        state.prepare(shape.io_count, shape.streams);
-        (state.taken, state.closed) = (0, false);
+        let pool = &self.shared.pool;
+        let (records, chunks) = chunks_for(pool.limit, shape.io_count, shape.streams);
+        pool.prepare(records, chunks);
         let total = shape.io_count.saturating_mul(shape.streams.max(1));
-        let long = total > state.limit as u64 / 2;
+        let mut side = self.shared.lock();
+        (side.taken, side.closed, side.chunk_records) = (0, false, records);
         let stats = StatsBuilder::new(shape.io_ignore, shape.patterns);
-        let scratch = state.scratch.take();
-        state.run = Some(RunFile { shape, keep, stats, writer: None, scratch, ios: 0 });
-        state.stalls = 0;
-        state.ran_low = false;
-        state.failed = None;
-        if long {
-            self.start_writer(&mut state);
+        let scratch = side.scratch.take();
+        side.run = Some(RunFile { shape, keep, stats, writer: None, scratch, ios: 0 });
+        side.failed = None;
+        drop(side);
+        self.shared.unwritten.store(false, Ordering::Relaxed);
+        pool.begun.store(true, Ordering::Release);
+        if total > pool.limit as u64 / 2 {
+            self.start_writer();
         }
     }
 
-    fn start_writer(&self, state: &mut State) {
-        if state.thread.is_some() || state.closing {
+    /// Has the writer run.
+    fn start_writer(&self) {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_some() || self.shared.unwritten.load(Ordering::Relaxed) {
             return;
         }
-        let shared = Arc::clone(&self.0);
+        let shared = Arc::clone(&self.shared);
         let spawned = std::thread::Builder::new()
             .name("uflip-records".into())
             .spawn(move || shared.write_when_pressed());
         match spawned {
-            Ok(thread) => state.thread = Some(thread),
+            Ok(writer) => *thread = Some(writer),
             Err(e) => {
                 let error = StoreError::Refused(format!("cannot start the thread that writes records: {e}"));
-                state.failed.get_or_insert(error);
+                self.shared.lock().failed.get_or_insert(error);
+                self.shared.unwritten.store(true, Ordering::Relaxed);
             }
+        }
+    }
+
+    /// Has the writer look at once.
+    fn wake_writer(&self) {
+        if let Some(writer) = &*self.thread.lock().unwrap_or_else(PoisonError::into_inner) {
+            writer.thread().unpark();
         }
     }
 
     /// Ends the writer and waits for it.
     fn stop_writer(&self) {
-        let thread = {
-            let mut state = self.0.lock();
-            state.closing = true;
-            self.0.work.notify_all();
-            state.thread.take()
-        };
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(thread) = thread else { return };
+        self.shared.closing.store(true, Ordering::Release);
+        thread.thread().unpark();
+        if thread.join().is_err() {
             let error = StoreError::Refused("the thread that writes records panicked".into());
-            self.0.lock().failed.get_or_insert(error);
+            self.shared.lock().failed.get_or_insert(error);
         }
-        self.0.lock().closing = false;
+        self.shared.closing.store(false, Ordering::Release);
     }
 
     /// Writes what is left of the run's records and closes its file. All
@@ -393,14 +337,14 @@ impl Reserve {
     /// [`StoreError`] where any of the records could not be written; the file
     /// may then be there in part.
     pub fn finish(&self) -> Result<Finished, StoreError> {
-        let (mut state, mut run) = self.close()?;
-        let stalls = state.stalls;
+        let (mut side, mut run) = self.close()?;
+        let stalls = self.stalls();
         run.open()?;
         let Some(writer) = run.writer.take() else {
             return Err(StoreError::Refused("no record file is open".into()));
         };
         let (file, scratch) = writer.finish()?;
-        state.scratch = Some(scratch);
+        side.scratch = Some(scratch);
         let (file, checksum) = file.into_parts();
         Ok(Finished { file, path: run.shape.path, checksum, ios: run.ios, stats: run.stats.finish(), stalls })
     }
@@ -413,10 +357,10 @@ impl Reserve {
     /// are more or fewer than the IOs that were finished: then what keeps them is
     /// not ended, so that an output stays as it was.
     pub fn finish_keeping(&self, ios: u64) -> Result<Kept, StoreError> {
-        let (mut state, mut run) = self.close()?;
-        state.scratch = run.scratch.take();
-        let stalls = state.stalls;
-        drop(state);
+        let (mut side, mut run) = self.close()?;
+        side.scratch = run.scratch.take();
+        let stalls = self.stalls();
+        drop(side);
         if run.ios != ios {
             let recorded = run.ios;
             return Err(StoreError::Refused(format!(
@@ -427,40 +371,46 @@ impl Reserve {
         Ok(Kept { stats: run.stats.finish(), stalls })
     }
 
+    fn stalls(&self) -> u64 {
+        self.shared.pool.stalls.load(Ordering::Relaxed)
+    }
+
     /// Takes the last chunks and gives the run, whole.
-    fn close(&self) -> Result<(MutexGuard<'_, State>, RunFile), StoreError> {
+    fn close(&self) -> Result<(MutexGuard<'_, Side>, RunFile), StoreError> {
         self.stop_writer();
-        let mut state = self.0.lock();
-        state.closed = true;
-        if !state.ran_low {
+        let mut side = self.shared.collect();
+        side.closed = true;
+        if !self.shared.pool.ran_low.load(Ordering::Relaxed) {
             // Streams finish in any order; the file has them in theirs.
-            state.full.make_contiguous().sort_by_key(|chunk| chunk.first().map(IoRecord::stream));
+            side.full.make_contiguous().sort_by_key(|chunk| chunk.first().map(IoRecord::stream));
         }
-        while !state.full.is_empty() && state.run.is_some() {
-            state = self.0.encode_one(state);
-        }
-        let Some(mut run) = state.run.take() else {
+        drop(side);
+        while self.shared.encode_one() {}
+        self.shared.pool.begun.store(false, Ordering::Release);
+        let mut side = self.shared.lock();
+        let Some(mut run) = side.run.take() else {
             return Err(StoreError::Refused("no run was begun".into()));
         };
-        if let Some(error) = state.failed.take() {
-            state.scratch = run.writer.take().map(RecordWriter::abandon);
+        if let Some(error) = side.failed.take() {
+            side.scratch = run.writer.take().map(RecordWriter::abandon);
             return Err(error);
         }
-        Ok((state, run))
+        Ok((side, run))
     }
 
     /// Forgets the run that was begun, and its file.
     pub fn abandon(&self) {
         self.stop_writer();
-        let mut state = self.0.lock();
-        while let Some(mut chunk) = state.full.pop_front() {
+        let mut side = self.shared.collect();
+        while let Some(mut chunk) = side.full.pop_front() {
             chunk.clear();
-            state.give_back(chunk);
+            self.shared.pool.give_back(chunk);
         }
-        state.closed = true;
-        state.failed = None;
-        if let Some(mut run) = state.run.take() {
-            state.scratch = run.writer.take().map(RecordWriter::abandon).or(run.scratch);
+        side.closed = true;
+        side.failed = None;
+        self.shared.pool.begun.store(false, Ordering::Release);
+        if let Some(mut run) = side.run.take() {
+            side.scratch = run.writer.take().map(RecordWriter::abandon).or(run.scratch);
             // It may never have been made; what stays is removed on resume.
             let _ = std::fs::remove_file(&run.shape.path);
         }
@@ -468,53 +418,56 @@ impl Reserve {
 
     /// Lets somebody watch the runs from now on; between runs only.
     pub fn watch(&self) -> Watch {
-        let mut state = self.0.lock();
-        state.watched = true;
-        for (size, (records, count)) in WATCHED.into_iter().enumerate() {
-            state.small[size] = (0..count).map(|_| touched(records)).collect();
-        }
-        Watch { shared: Arc::clone(&self.0), run: None, chunk: 0, record: 0 }
+        self.shared.pool.watch();
+        Watch { shared: Arc::clone(&self.shared), run: None, chunk: 0, record: 0 }
     }
 
     /// Bytes of all chunks in existence.
     pub fn allocated(&self) -> Bytes {
-        Bytes((self.0.lock().allocated * size_of::<IoRecord>()) as u64)
+        Bytes((self.shared.pool.allocated.load(Ordering::Relaxed) * size_of::<IoRecord>()) as u64)
     }
 
-    /// An empty chunk of the size at place `size` of [`WATCHED`] or larger.
-    fn empty_chunk(&self, mut state: MutexGuard<'_, State>, size: usize) -> Chunk {
-        if let Some(chunk) = state.small.iter_mut().skip(size).find_map(Vec::pop) {
-            return chunk;
+    /// An empty chunk where none was free: made, where the run is another one than
+    /// was said and memory is left, else waited for.
+    #[cold]
+    fn scarce_chunk(&self) -> Chunk {
+        let pool = &self.shared.pool;
+        let records = self.shared.lock().chunk_records;
+        if pool.allocated.load(Ordering::Relaxed) + records <= pool.limit {
+            return pool.allocate(records);
         }
+        self.start_writer();
         let mut stalled = false;
         loop {
-            if let Some(chunk) = state.free.pop() {
-                state.stalls += u64::from(stalled);
+            if let Some(chunk) = pool.take_free() {
+                pool.stalls.fetch_add(u64::from(stalled), Ordering::Relaxed);
                 return chunk;
             }
-            if state.room_for_another() {
-                let records = state.chunk_records;
-                return state.allocate(records);
-            }
-            let nothing_to_wait_for = !state.encoding && (state.full.is_empty() || state.run.is_none());
-            if nothing_to_wait_for || (state.failed.is_some() && state.thread.is_none()) {
+            if !pool.is_one_to_come() || self.shared.unwritten.load(Ordering::Relaxed) {
                 // All memory is in the hands of the streams: there are more of
                 // them than was said. Small chunks keep this bounded.
-                return state.allocate(MIN_CHUNK_RECORDS);
+                return pool.allocate(MIN_CHUNK_RECORDS);
             }
             stalled = true;
-            state.ran_low = true;
-            self.start_writer(&mut state);
-            if state.thread.is_none() && state.failed.is_some() {
-                // No thread is to be had: nobody would end the wait.
-                continue;
-            }
-            state.waiting += 1;
-            self.0.work.notify_one();
-            state = self.0.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
+            pool.ran_low.store(true, Ordering::Relaxed);
+            pool.waiting.fetch_add(1, Ordering::Relaxed);
+            self.wake_writer();
+            std::thread::sleep(STALL);
+            pool.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
+}
+
+/// The size of a run's chunks, in records, and how many of them it gets.
+fn chunks_for(limit: usize, io_count: u64, streams: u64) -> (usize, usize) {
+    let streams = usize::try_from(streams.max(1)).unwrap_or(usize::MAX).min(IoRecord::MAX_STREAMS);
+    let per_stream = usize::try_from(io_count).unwrap_or(usize::MAX).saturating_add(1);
+    let fair = (limit / (streams * 4)).max(MIN_CHUNK_RECORDS);
+    let fair = if streams == 1 { CHUNK_RECORDS.min(limit / 2) } else { fair };
+    let records = per_stream.min(CHUNK_RECORDS).min(fair).max(MIN_CHUNK_RECORDS);
+    let needed = per_stream.div_ceil(records).saturating_mul(streams);
+    let affordable = (limit / records).max(streams);
+    (records, needed.min(affordable))
 }
 
 /// Somebody who watches the runs of a [`Reserve`].
@@ -543,19 +496,19 @@ impl Watch {
     /// where nothing new was handed over. The records of one stream come in
     /// their order.
     pub fn glance(&mut self, into: &mut Vec<IoRecord>) -> Option<Seen> {
-        let state = self.shared.lock();
-        let run = state.run.as_ref().filter(|_| !state.closed)?.shape.run;
+        let side = self.shared.collect();
+        let run = side.run.as_ref().filter(|_| !side.closed)?.shape.run;
         let fresh = self.run != Some(run);
         if fresh {
             (self.run, self.chunk, self.record) = (Some(run), 0, 0);
         }
-        let missed = self.chunk < state.taken;
+        let missed = self.chunk < side.taken;
         if missed {
-            (self.chunk, self.record) = (state.taken, 0);
+            (self.chunk, self.record) = (side.taken, 0);
         }
         let seen = Seen { run, fresh, missed };
-        let at = usize::try_from(self.chunk - state.taken).unwrap_or(usize::MAX);
-        let Some(chunk) = state.full.get(at) else { return fresh.then_some(seen) };
+        let at = usize::try_from(self.chunk - side.taken).unwrap_or(usize::MAX);
+        let Some(chunk) = side.full.get(at) else { return fresh.then_some(seen) };
         let end = chunk.len().min(self.record + GLANCE);
         into.extend_from_slice(&chunk[self.record..end]);
         (self.chunk, self.record) = if end == chunk.len() { (self.chunk + 1, 0) } else { (self.chunk, end) };
@@ -571,33 +524,22 @@ impl Drop for Reserve {
 
 impl Recorder for Reserve {
     fn fresh(&self) -> Chunk {
-        self.empty_chunk(self.0.lock(), 0)
+        self.shared.pool.take(0).unwrap_or_else(|| self.scarce_chunk())
     }
 
     fn exchange(&self, full: Chunk) -> Chunk {
-        let mut state = self.0.lock();
-        let size = state.next_size(&full);
-        state.full.push_back(full);
-        if state.pressed() {
-            state.ran_low = true;
-            self.start_writer(&mut state);
-            self.0.work.notify_one();
-        }
-        self.empty_chunk(state, size)
+        let pool = &self.shared.pool;
+        let size = pool.next_size(&full);
+        pool.hand_over(full);
+        pool.take(size).unwrap_or_else(|| self.scarce_chunk())
     }
 
     fn finish(&self, mut last: Chunk) {
-        let mut state = self.0.lock();
         if last.is_empty() {
             last.clear();
-            state.give_back(last);
-            self.0.freed.notify_one();
+            self.shared.pool.give(last);
         } else {
-            state.full.push_back(last);
-            if state.pressed() {
-                state.ran_low = true;
-                self.0.work.notify_one();
-            }
+            self.shared.pool.hand_over(last);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! lets every row group choose its own encoding. A row group is 131,072 rows.
 //! Columns, types and encodings are described in `docs/format.md`.
 
-use crate::encode::{Dictionary, Planes, delta};
+use crate::encode::{Dictionary, Planes, delta, levels};
 use crate::error::{StoreError, path_error};
 use crate::files::{open_regular, unreadable};
 use parquet::basic::{
@@ -27,7 +27,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos};
 
 /// Rows of one row group; the last one of a file may have fewer.
 pub const ROW_GROUP_ROWS: usize = 131_072;
@@ -36,19 +36,35 @@ pub const ROW_GROUP_ROWS: usize = 131_072;
 pub const COLUMNS: [&str; 8] =
     ["run", "stream", "pattern", "submit_ns", "response_ns", "offset", "size", "mode"];
 
+/// The column after them in a file with IOs of an open loop.
+pub const LATE: &str = "late_ns";
+
+/// The columns of a file that has IOs of an open loop or not.
+pub fn columns(open_loop: bool) -> impl Iterator<Item = &'static str> + Clone {
+    COLUMNS.into_iter().chain(open_loop.then_some(LATE))
+}
+
 const MODES: [Mode; 4] = [Mode::Read, Mode::Write, Mode::Flush, Mode::Trim];
 
+/// The columns as a line of CSV.
+pub(crate) fn header(open_loop: bool) -> String {
+    columns(open_loop).collect::<Vec<_>>().join(",") + "\n"
+}
+
 /// The schema of a record file.
-fn schema() -> Result<TypePtr, ParquetError> {
-    let fields = COLUMNS.iter().map(|&name| {
+fn schema(open_loop: bool) -> Result<TypePtr, ParquetError> {
+    let fields = columns(open_loop).map(|name| {
         let builder = match name {
-            "submit_ns" | "response_ns" | "offset" => Type::primitive_type_builder(name, Physical::INT64),
+            "submit_ns" | "response_ns" | "offset" | LATE => {
+                Type::primitive_type_builder(name, Physical::INT64)
+            }
             "mode" => Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
                 .with_converted_type(ConvertedType::UTF8)
                 .with_logical_type(Some(LogicalType::String)),
             _ => Type::primitive_type_builder(name, Physical::INT32),
         };
-        Ok(Arc::new(builder.with_repetition(Repetition::REQUIRED).build()?))
+        let repetition = if name == LATE { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        Ok(Arc::new(builder.with_repetition(repetition).build()?))
     });
     let fields = fields.collect::<Result<Vec<_>, ParquetError>>()?;
     Ok(Arc::new(Type::group_type_builder("io").with_fields(fields).build()?))
@@ -65,6 +81,9 @@ struct Columns {
     offset: Vec<i64>,
     size: Vec<u32>,
     mode: Vec<u32>,
+    /// Of the IOs of an open loop, and which rows those are.
+    late: Vec<i64>,
+    is_open: Vec<u32>,
 }
 
 impl Columns {
@@ -77,13 +96,16 @@ impl Columns {
         self.offset.extend(records.iter().map(|r| r.offset().0 as i64));
         self.size.extend(records.iter().map(IoRecord::size));
         self.mode.extend(records.iter().map(|r| r.mode() as u32));
+        self.late.extend(records.iter().filter_map(|r| r.late()).map(|late| late.0 as i64));
+        self.is_open.extend(records.iter().map(|r| u32::from(r.is_open())));
     }
 
     fn clear(&mut self) {
-        for column in [&mut self.run, &mut self.stream, &mut self.pattern, &mut self.size, &mut self.mode] {
+        let Columns { run, stream, pattern, size, mode, is_open, .. } = self;
+        for column in [run, stream, pattern, size, mode, is_open] {
             column.clear();
         }
-        for column in [&mut self.submit, &mut self.response, &mut self.offset] {
+        for column in [&mut self.submit, &mut self.response, &mut self.offset, &mut self.late] {
             column.clear();
         }
     }
@@ -151,18 +173,33 @@ impl RecordScratch {
 }
 
 impl<W: Write + Send> RecordWriter<W> {
-    /// Starts a file in `sink`; `path` is only for messages.
+    /// Starts a file in `sink` for records of closed loops; `path` is only for messages.
     ///
     /// # Errors
     /// [`StoreError::Path`] where the first bytes cannot be written.
     pub fn new(sink: W, path: &Path, scratch: RecordScratch) -> Result<RecordWriter<W>, StoreError> {
+        RecordWriter::of(sink, path, scratch, false)
+    }
+
+    /// Starts a file in `sink` that has a place for how late an open loop's IOs were
+    /// where `open_loop`; elsewhere such IOs are refused.
+    ///
+    /// # Errors
+    /// As [`RecordWriter::new`].
+    pub fn of(
+        sink: W,
+        path: &Path,
+        scratch: RecordScratch,
+        open_loop: bool,
+    ) -> Result<RecordWriter<W>, StoreError> {
         let properties = WriterProperties::builder()
             .set_created_by("uflip".into())
             .set_offset_index_disabled(true)
             .build();
         let failure = Failure::default();
         let sink = Remembering { sink, failure: Arc::clone(&failure) };
-        let file = schema().and_then(|schema| SerializedFileWriter::new(sink, schema, Arc::new(properties)));
+        let file = schema(open_loop)
+            .and_then(|schema| SerializedFileWriter::new(sink, schema, Arc::new(properties)));
         let file = file.map_err(|e| write_error(path, &failure, e))?;
         Ok(RecordWriter { file, scratch: scratch.0, path: path.to_path_buf(), failure })
     }
@@ -176,6 +213,12 @@ impl<W: Write + Send> RecordWriter<W> {
         while !records.is_empty() {
             let room = ROW_GROUP_ROWS - self.scratch.columns.submit.len();
             let (now, later) = records.split_at(room.min(records.len()));
+            if !self.has_late() && now.iter().any(IoRecord::is_open) {
+                let file = self.path.display();
+                return Err(StoreError::Refused(format!(
+                    "{file} was begun for closed loops and has no place for the lateness of an open one"
+                )));
+            }
             self.scratch.columns.push(run, now);
             records = later;
             if self.scratch.columns.submit.len() == ROW_GROUP_ROWS {
@@ -183,6 +226,10 @@ impl<W: Write + Send> RecordWriter<W> {
             }
         }
         Ok(())
+    }
+
+    fn has_late(&self) -> bool {
+        self.file.schema_descr().num_columns() > COLUMNS.len()
     }
 
     fn row_group(&mut self) -> Result<(), StoreError> {
@@ -215,21 +262,22 @@ fn write_row_group<W: Write + Send>(
     file: &mut SerializedFileWriter<W>,
     scratch: &mut Scratch,
 ) -> Result<(), ParquetError> {
-    let Scratch { columns, dictionary, planes } = scratch;
+    let Scratch { columns: of, dictionary, planes } = scratch;
     let descriptors = file.schema_descr().columns().to_vec();
     // Zone maps help only where there is more than one zone.
-    let zones = columns.submit.len() == ROW_GROUP_ROWS;
+    let zones = of.submit.len() == ROW_GROUP_ROWS;
     let mut group = file.next_row_group()?;
     for (at, descriptor) in descriptors.into_iter().enumerate() {
-        let chunk = match COLUMNS[at] {
-            "run" => few(descriptor, &columns.run, dictionary)?,
-            "stream" => few(descriptor, &columns.stream, dictionary)?,
-            "pattern" => few(descriptor, &columns.pattern, dictionary)?,
-            "submit_ns" => times(descriptor, &columns.submit, zones)?,
-            "response_ns" => times(descriptor, &columns.response, zones)?,
-            "offset" => offsets(descriptor, &columns.offset, planes)?,
-            "size" => few(descriptor, &columns.size, dictionary)?,
-            _ => few(descriptor, &columns.mode, dictionary)?,
+        let chunk = match columns(true).nth(at).unwrap_or_default() {
+            "run" => few(descriptor, &of.run, dictionary)?,
+            "stream" => few(descriptor, &of.stream, dictionary)?,
+            "pattern" => few(descriptor, &of.pattern, dictionary)?,
+            "submit_ns" => times(descriptor, &of.submit, zones)?,
+            "response_ns" => times(descriptor, &of.response, zones)?,
+            "offset" => offsets(descriptor, &of.offset, planes)?,
+            "size" => few(descriptor, &of.size, dictionary)?,
+            "mode" => few(descriptor, &of.mode, dictionary)?,
+            _ => optional_times(descriptor, &of.late, &of.is_open)?,
         };
         group.append_column(&chunk.bytes, chunk.close)?;
     }
@@ -253,6 +301,19 @@ fn times(descriptor: ColumnDescPtr, values: &[i64], zones: bool) -> Result<Encod
     });
     let body = Body { plain_size: body.len(), bytes: body, encoding: Encoding::DELTA_BINARY_PACKED };
     frame(descriptor, values.len(), None, body, Compression::UNCOMPRESSED, zone)
+}
+
+/// Times that not every row has: which do is told before them, as definition levels.
+fn optional_times(
+    descriptor: ColumnDescPtr,
+    values: &[i64],
+    is_there: &[u32],
+) -> Result<EncodedChunk, ParquetError> {
+    let mut body = Vec::with_capacity(values.len() * 3 + is_there.len() / 8 + 64);
+    levels(is_there, &mut body);
+    delta(values, &mut body);
+    let body = Body { plain_size: body.len(), bytes: body, encoding: Encoding::DELTA_BINARY_PACKED };
+    frame(descriptor, is_there.len(), None, body, Compression::UNCOMPRESSED, None)
 }
 
 /// Offsets: differences where they are regular, byte planes where random.
@@ -436,7 +497,8 @@ fn read_row_group(
 ) -> Result<u32, ParquetError> {
     let group = reader.get_row_group(group)?;
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-    if rows > 1 << 24 || group.num_columns() != COLUMNS.len() {
+    let has_late = group.num_columns() == COLUMNS.len() + 1;
+    if rows > 1 << 24 || !(has_late || group.num_columns() == COLUMNS.len()) {
         return Err(ParquetError::General("this is not a file of IO records".into()));
     }
     let int32 = |at| read_int32(group.get_column_reader(at)?, rows);
@@ -444,20 +506,68 @@ fn read_row_group(
     let (run, stream, pattern, size) = (int32(0)?, int32(1)?, int32(2)?, int32(6)?);
     let (submit, response, offset) = (int64(3)?, int64(4)?, int64(5)?);
     let mode = read_mode(group.get_column_reader(7)?, rows)?;
+    let late = if has_late { read_late(group.get_column_reader(8)?, rows)? } else { vec![None; rows] };
     records.clear();
     records.reserve(rows);
     for i in 0..rows {
         let io = Io {
-            wait: Nanos::ZERO,
+            arrival: Arrival::CONSECUTIVE,
             offset: Bytes(offset[i] as u64 & ((1 << 52) - 1)),
             size: size[i] as u32 & IoRecord::MAX_SIZE,
             mode: mode[i],
             pattern: pattern[i] as u8,
         };
         let stream = stream[i] as u16 & (IoRecord::MAX_STREAMS as u16 - 1);
-        records.push(IoRecord::new(&io, stream, Nanos(submit[i] as u64), Nanos(response[i] as u64)));
+        let (submit, response) = (Nanos(submit[i] as u64), Nanos(response[i] as u64));
+        records.push(match late[i] {
+            None => IoRecord::new(&io, stream, submit, response),
+            Some(late) => open_record(&io, stream, submit, response, late)?,
+        });
     }
     Ok(run.first().map_or(0, |r| *r as u32))
+}
+
+/// The record of an open loop's IO, whose response time counts from `late` before
+/// `submit`.
+fn open_record(
+    io: &Io,
+    stream: u16,
+    submit: Nanos,
+    response: Nanos,
+    late: i64,
+) -> Result<IoRecord, ParquetError> {
+    let late = Nanos(late as u64);
+    let sectors = (io.offset.0 | u64::from(io.size)).is_multiple_of(IoRecord::OPEN_SECTOR.0);
+    if late > response || late > submit || !sectors {
+        return Err(ParquetError::General("late_ns of an IO does not fit its other columns".into()));
+    }
+    Ok(IoRecord::open(io, stream, submit.saturating_sub(late), late, response))
+}
+
+/// `late_ns`: null in rows of closed loops.
+fn read_late(reader: ColumnReader, rows: usize) -> Result<Vec<Option<i64>>, ParquetError> {
+    let ColumnReader::Int64ColumnReader(mut reader) = reader else { return Err(wrong_type()) };
+    let (mut values, mut there) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+    let (read, _, _) = reader.read_records(rows, Some(&mut there), None, &mut values)?;
+    whole(read, rows)?;
+    whole(there.len(), rows)?;
+    let mut values = values.into_iter();
+    let of = |level: &i16| if *level > 0 { values.next() } else { None };
+    Ok(there.iter().map(of).collect())
+}
+
+/// Whether the file at `path` has IOs of an open loop.
+///
+/// # Errors
+/// As [`read_records`].
+pub fn is_of_open_loop(path: &Path) -> Result<bool, StoreError> {
+    let file = open_regular(path).map_err(|e| unreadable(path, e, "the run must be measured again"))?;
+    let damaged = |e: ParquetError| StoreError::Damaged {
+        path: path.to_path_buf(),
+        detail: format!("{e}; the run must be measured again"),
+    };
+    let reader = guarded(|| SerializedFileReader::new(file)).map_err(damaged)?;
+    Ok(reader.metadata().file_metadata().schema_descr().num_columns() > COLUMNS.len())
 }
 
 fn whole(read: usize, rows: usize) -> Result<(), ParquetError> {

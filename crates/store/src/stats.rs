@@ -7,12 +7,17 @@
 //! that they come from an HDR histogram of three significant digits and are at
 //! most 0.1 % too high.
 //!
+//! Flushes and trims are measured for themselves and never part of the mean of the
+//! reads or writes beside them: every set of IOs is told of its reads and writes, or of
+//! all its IOs where it has neither. In an open loop a response time counts from the
+//! IO's intended instant.
+//!
 //! Source: paper 000/001, section 3.2 (min, max, mean, standard deviation over
 //! the running phase); G. Tene, HdrHistogram.
 
 use hdrhistogram::Histogram;
-use uflip_device::IoRecord;
-use uflip_measure::run::{RtStats, RunStats};
+use uflip_device::{IoRecord, Mode};
+use uflip_measure::run::{LateStats, ModeStats, RtStats, RunStats};
 
 /// Runs of up to this many IOs have exact percentiles.
 pub const EXACT_IOS: usize = 1 << 20;
@@ -20,9 +25,12 @@ pub const EXACT_IOS: usize = 1 << 20;
 /// The percentiles of [`RtStats`] in hundredths of a percent.
 const PERCENTILES: [u64; 6] = [5000, 9000, 9500, 9900, 9990, 9999];
 
-/// A sample is the response time above five bits: running phase, pattern.
+/// A sample is the response time above seven bits: mode, running phase, pattern.
+const PATTERN: u64 = 15;
 const RUNNING: u64 = 16;
-const TAG_BITS: u32 = 5;
+const MODE_SHIFT: u32 = 5;
+const TAG_BITS: u32 = 7;
+const MODES: [Mode; 4] = [Mode::Read, Mode::Write, Mode::Flush, Mode::Trim];
 
 /// Count, extremes and power sums of response times in nanoseconds.
 #[derive(Clone, Debug)]
@@ -43,6 +51,14 @@ impl Moments {
         self.max = self.max.max(ns);
         self.sum += u128::from(ns);
         self.squares += u128::from(ns) * u128::from(ns);
+    }
+
+    fn join(&mut self, other: &Moments) {
+        self.n += other.n;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
+        self.squares += other.squares;
     }
 
     /// Sample standard deviation: squares about the whole part of the mean are
@@ -109,27 +125,32 @@ pub fn summarise(responses_ns: &mut [u64]) -> RtStats {
     moments.with(at_ranks(moments.n, responses_ns.iter().map(|ns| (*ns, 1))))
 }
 
-/// One of the sets of IOs that statistics are kept of.
+/// IOs of one mode in one of the sets that statistics are kept of.
 struct Set {
     moments: Moments,
     histogram: Option<Histogram<u64>>,
 }
 
+/// A set of IOs by mode.
+type ByMode = [Set; 4];
+
 /// Takes a run's records in any interleaving of its streams and gives its
-/// [`RunStats`]. Holds at most 8 MiB of samples and 0.3 MiB a set.
+/// [`RunStats`]. Holds at most 8 MiB of samples and 0.3 MiB a set and mode.
 pub struct StatsBuilder {
     io_ignore: u64,
     patterns: usize,
+    together: bool,
     seen: Vec<u64>,
     samples: Vec<u64>,
     long: bool,
-    all: Set,
-    running: Set,
-    by_pattern: Vec<Set>,
+    all: ByMode,
+    running: ByMode,
+    by_pattern: Vec<ByMode>,
+    late: Moments,
 }
 
 impl Set {
-    fn new() -> Set {
+    const fn new() -> Set {
         Set { moments: Moments::NONE, histogram: None }
     }
 
@@ -140,36 +161,60 @@ impl Set {
         });
         histogram.saturating_record(ns);
     }
+}
 
-    fn finish(&self, exact: impl Iterator<Item = u64>) -> RtStats {
-        let n = self.moments.n;
-        let percentiles = match &self.histogram {
-            None => at_ranks(n, exact.map(|ns| (ns, 1))),
-            Some(h) => {
-                let counts =
-                    h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_since_last_iteration()));
-                at_ranks(n, counts).map(|p| p.map(|ns| ns.clamp(self.moments.min, self.moments.max)))
-            }
-        };
-        self.moments.with(percentiles)
+/// Those of a set that its figures are of: reads and writes where there are any.
+fn told(set: &ByMode, together: bool) -> [bool; 4] {
+    let data = [true, true, false, false];
+    let has_data = set[0].moments.n + set[1].moments.n > 0;
+    if has_data && !together { data } else { [true; 4] }
+}
+
+/// The figures of the modes `of` a set; `exact` are its response times in ascending
+/// order where no histogram has them.
+fn figures(set: &ByMode, of: [bool; 4], exact: impl Iterator<Item = u64>) -> RtStats {
+    let (mut moments, mut histogram) = (Moments::NONE, None::<Histogram<u64>>);
+    for (part, _) in set.iter().zip(of).filter(|(_, of)| *of) {
+        moments.join(&part.moments);
+        match (&mut histogram, &part.histogram) {
+            (Some(all), Some(more)) => all.add(more).expect("both have the same bounds"),
+            (None, more) => histogram.clone_from(more),
+            (Some(_), None) => {}
+        }
     }
+    let percentiles = match &histogram {
+        None => at_ranks(moments.n, exact.map(|ns| (ns, 1))),
+        Some(h) => {
+            let counts = h.iter_recorded().map(|v| (v.value_iterated_to(), v.count_since_last_iteration()));
+            at_ranks(moments.n, counts).map(|p| p.map(|ns| ns.clamp(moments.min, moments.max)))
+        }
+    };
+    moments.with(percentiles)
 }
 
 impl StatsBuilder {
     /// Gets ready: the first `io_ignore` IOs of each stream are start-up;
     /// `patterns` is 2 for a mix, whose patterns are also told apart.
     pub fn new(io_ignore: u64, patterns: usize) -> StatsBuilder {
+        let by_mode = || -> ByMode { std::array::from_fn(|_| Set::new()) };
         let patterns = patterns.clamp(1, 16);
         StatsBuilder {
             io_ignore,
             patterns,
+            together: false,
             seen: Vec::new(),
             samples: Vec::new(),
             long: false,
-            all: Set::new(),
-            running: Set::new(),
-            by_pattern: (0..patterns).map(|_| Set::new()).collect(),
+            all: by_mode(),
+            running: by_mode(),
+            by_pattern: (0..patterns).map(|_| by_mode()).collect(),
+            late: Moments::NONE,
         }
+    }
+
+    /// As versions before flushes and trims were told apart summed a run up.
+    pub(crate) fn with_all_modes_together(self) -> StatsBuilder {
+        StatsBuilder { together: true, ..self }
     }
 
     /// Adds records; those of one stream must come in the order of completion.
@@ -181,17 +226,20 @@ impl StatsBuilder {
             }
             let running = self.seen[stream] >= self.io_ignore;
             self.seen[stream] += 1;
-            let pattern = usize::from(record.pattern());
+            let (mode, pattern) = (record.mode() as usize, usize::from(record.pattern()));
             while pattern >= self.by_pattern.len() {
-                self.by_pattern.push(Set::new());
+                self.by_pattern.push(std::array::from_fn(|_| Set::new()));
                 self.patterns = self.by_pattern.len();
             }
-            self.all.moments.add(ns);
+            self.all[mode].moments.add(ns);
             if running {
-                self.running.moments.add(ns);
-                self.by_pattern[pattern].moments.add(ns);
+                self.running[mode].moments.add(ns);
+                self.by_pattern[pattern][mode].moments.add(ns);
+                if let Some(late) = record.late() {
+                    self.late.add(late.0);
+                }
             }
-            let tag = pattern as u64 | if running { RUNNING } else { 0 };
+            let tag = (mode as u64) << MODE_SHIFT | pattern as u64 | if running { RUNNING } else { 0 };
             if self.long {
                 self.count(ns, tag);
             } else {
@@ -211,11 +259,12 @@ impl StatsBuilder {
     }
 
     fn count(&mut self, ns: u64, tag: u64) {
-        self.all.count(ns);
+        let mode = (tag >> MODE_SHIFT) as usize;
+        self.all[mode].count(ns);
         if tag & RUNNING != 0 {
-            self.running.count(ns);
+            self.running[mode].count(ns);
             if self.patterns > 1 {
-                self.by_pattern[(tag & 15) as usize].count(ns);
+                self.by_pattern[(tag & PATTERN) as usize][mode].count(ns);
             }
         }
     }
@@ -223,16 +272,42 @@ impl StatsBuilder {
     /// The statistics of all that was added.
     pub fn finish(mut self) -> RunStats {
         self.samples.sort_unstable();
-        let samples = &self.samples;
-        let of =
-            |mask: u64, tag: u64| samples.iter().filter(move |s| **s & mask == tag).map(|s| s >> TAG_BITS);
+        // The response times of the samples with these modes, and `tag` in the bits `mask`.
+        let exact = |of: [bool; 4], mask: u64, tag: u64| {
+            let mine = move |s: &&u64| **s & mask == tag && of[(**s >> MODE_SHIFT & 3) as usize];
+            self.samples.iter().filter(mine).map(|s| s >> TAG_BITS)
+        };
+        let whole = |set: &ByMode, mask: u64, tag: u64| {
+            let of = told(set, self.together);
+            figures(set, of, exact(of, mask, tag))
+        };
         let patterns = if self.patterns > 1 { &self.by_pattern[..] } else { &[] };
-        let pattern = |(i, set): (usize, &Set)| set.finish(of(RUNNING | 15, RUNNING | i as u64));
+        let pattern = |(i, set): (usize, &ByMode)| whole(set, RUNNING | PATTERN, RUNNING | i as u64);
         RunStats {
-            running: self.running.finish(of(RUNNING, RUNNING)),
-            all: self.all.finish(of(0, 0)),
+            running: whole(&self.running, RUNNING, RUNNING),
+            all: whole(&self.all, 0, 0),
             by_pattern: patterns.iter().enumerate().map(pattern).collect(),
+            by_mode: if self.together { Vec::new() } else { self.by_mode(&exact) },
+            late: (self.late.n > 0).then(|| LateStats {
+                n: self.late.n,
+                mean_ns: self.late.sum as f64 / self.late.n as f64,
+                max_ns: self.late.max,
+            }),
         }
+    }
+
+    /// Each mode apart where there are several.
+    fn by_mode<I: Iterator<Item = u64>>(&self, exact: &impl Fn([bool; 4], u64, u64) -> I) -> Vec<ModeStats> {
+        let there: Vec<usize> = (0..MODES.len()).filter(|mode| self.all[*mode].moments.n > 0).collect();
+        if there.len() < 2 {
+            return Vec::new();
+        }
+        let one = |mode: usize| {
+            let of = std::array::from_fn(|other| other == mode);
+            let running = figures(&self.running, of, exact(of, RUNNING, RUNNING));
+            ModeStats { mode: MODES[mode], ios: self.all[mode].moments.n, running }
+        };
+        there.into_iter().map(one).collect()
     }
 }
 
@@ -240,10 +315,10 @@ impl StatsBuilder {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use uflip_device::{Bytes, Io, Mode, Nanos};
+    use uflip_device::{Arrival, Bytes, Io, Mode, Nanos};
 
     fn record(stream: u16, pattern: u8, ns: u64) -> IoRecord {
-        let io = Io { wait: Nanos(0), offset: Bytes(0), size: 512, mode: Mode::Read, pattern };
+        let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 512, mode: Mode::Read, pattern };
         IoRecord::new(&io, stream, Nanos(0), Nanos(ns))
     }
 
@@ -282,6 +357,62 @@ mod tests {
         assert_eq!((stats.running.n, stats.running.min_ns, stats.running.max_ns), (4, Some(102), Some(203)));
         let [a, b] = &stats.by_pattern[..] else { panic!("two patterns") };
         assert_eq!((a.n, a.mean_ns, b.n, b.mean_ns), (2, Some(102.5), 2, Some(202.5)));
+    }
+
+    fn of_mode(mode: Mode, pattern: u8, ns: u64) -> IoRecord {
+        let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 512, mode, pattern };
+        IoRecord::new(&io, 0, Nanos(0), Nanos(ns))
+    }
+
+    #[test]
+    fn flushes_and_trims_are_never_part_of_the_mean_of_writes() {
+        for times in [1u64, 1 << 19] {
+            let mut builder = StatsBuilder::new(0, 1);
+            for _ in 0..times {
+                builder.push(&[of_mode(Mode::Write, 0, 100), of_mode(Mode::Write, 0, 300)]);
+                builder.push(&[of_mode(Mode::Flush, 0, 9000), of_mode(Mode::Trim, 0, 50)]);
+            }
+            let stats = builder.finish();
+            assert_eq!((stats.running.n, stats.running.mean_ns), (2 * times, Some(200.0)));
+            assert_eq!((stats.running.min_ns, stats.running.max_ns), (Some(100), Some(300)));
+            assert_eq!((stats.all.n, stats.all.p9999_ns, stats.ios()), (2 * times, Some(300), 4 * times));
+            let told: Vec<_> = stats.by_mode.iter().map(|m| (m.mode, m.ios, m.running.mean_ns)).collect();
+            let write = (Mode::Write, 2 * times, Some(200.0));
+            assert_eq!(told, [write, (Mode::Flush, times, Some(9000.0)), (Mode::Trim, times, Some(50.0))]);
+            let flush = stats.by_mode[1].running.p50_ns.unwrap();
+            assert!((9000..=9009).contains(&flush), "{flush}");
+        }
+    }
+
+    #[test]
+    fn a_run_of_one_mode_has_no_statistics_by_mode_and_trims_alone_are_told() {
+        let mut builder = StatsBuilder::new(1, 2);
+        builder.push(&[of_mode(Mode::Trim, 0, 10), of_mode(Mode::Trim, 1, 20), of_mode(Mode::Trim, 0, 30)]);
+        let stats = builder.finish();
+        assert_eq!((stats.running.mean_ns, stats.all.n, stats.by_mode.len()), (Some(25.0), 3, 0));
+        // A mix of reads and trims: each pattern of its own, the whole of the reads.
+        let mut builder = StatsBuilder::new(0, 2);
+        builder.push(&[of_mode(Mode::Read, 0, 10), of_mode(Mode::Trim, 1, 20)]);
+        let stats = builder.finish();
+        let by_pattern: Vec<_> = stats.by_pattern.iter().map(|s| s.mean_ns).collect();
+        assert_eq!((stats.running.mean_ns, by_pattern), (Some(10.0), vec![Some(10.0), Some(20.0)]));
+    }
+
+    #[test]
+    fn how_late_an_open_loops_ios_were_is_summed_up() {
+        let io = |at| Io { arrival: Arrival::At(Nanos(at)), ..IO };
+        const IO: Io =
+            Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 512, mode: Mode::Read, pattern: 0 };
+        let mut builder = StatsBuilder::new(1, 1);
+        for (due, submit, done) in [(0, 900, 1000), (100, 1000, 1100), (5000, 5000, 5100)] {
+            builder.push(&[IoRecord::measured(&io(due), 0, Nanos(submit), Nanos(done))]);
+        }
+        let stats = builder.finish();
+        assert_eq!(stats.running.mean_ns, Some(550.0), "(1000 + 100) / 2: from the intended instant");
+        assert_eq!(stats.late, Some(LateStats { n: 2, mean_ns: 450.0, max_ns: 900 }));
+        let mut closed = StatsBuilder::new(0, 1);
+        closed.push(&[record(0, 0, 7)]);
+        assert_eq!(closed.finish().late, None);
     }
 
     #[test]

@@ -432,6 +432,7 @@ impl Sink for Store {
             io_ignore: run.io_ignore,
             streams: run.work.stream_count() as u64,
             patterns: run.work.pattern_count(),
+            open_loop: run.work.is_open_loop(),
             path,
         });
         Ok(())

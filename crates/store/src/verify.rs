@@ -117,8 +117,12 @@ fn difference(planned: &RunSpec, row: &RunSpec) -> String {
 
 /// What of a record file differs from a row that has no checksum of it.
 fn unlike(path: &Path, row: &RunRow) -> Option<String> {
-    let (mut stats, mut others, mut n) =
-        (StatsBuilder::new(row.spec.io_ignore, row.spec.work.pattern_count()), 0u64, 0u64);
+    let patterns = row.spec.work.pattern_count();
+    let (mut stats, mut others, mut n) = (StatsBuilder::new(row.spec.io_ignore, patterns), 0u64, 0u64);
+    if row.stats.by_mode.is_empty() {
+        // Of one mode, which makes no difference, or of a version that did not tell them apart.
+        stats = stats.with_all_modes_together();
+    }
     let read = read_row_groups(path, |run, records| {
         others += u64::from(run != row.spec.id);
         n += records.len() as u64;
@@ -142,6 +146,11 @@ fn same_stats(a: &RunStats, b: &RunStats) -> bool {
         && same(&a.all, &b.all)
         && a.by_pattern.len() == b.by_pattern.len()
         && a.by_pattern.iter().zip(&b.by_pattern).all(|(a, b)| same(a, b))
+        && a.by_mode.len() == b.by_mode.len()
+        && a.by_mode
+            .iter()
+            .zip(&b.by_mode)
+            .all(|(a, b)| (a.mode, a.ios) == (b.mode, b.ios) && same(&a.running, &b.running))
 }
 
 fn same(a: &RtStats, b: &RtStats) -> bool {

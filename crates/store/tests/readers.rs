@@ -6,7 +6,7 @@ mod common;
 use common::{manifest, plan, run_once, spec};
 use std::path::Path;
 use std::process::Command;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos};
 use uflip_store::records::{RecordScratch, RecordWriter};
 use uflip_store::{Format, Store, export};
 
@@ -104,8 +104,13 @@ fn every_reader_sees_every_row() {
         .map(|i| {
             let mode = [Mode::Read, Mode::Write, Mode::Trim][(i % 7 % 3) as usize];
             let size = if i % 50 < 20 { 512 } else { 512 + (i as u32 * 37 % 900) * 512 };
-            let io =
-                Io { wait: Nanos(0), offset: Bytes(i * i * 512), size, mode, pattern: (i % 5 / 4) as u8 };
+            let io = Io {
+                arrival: Arrival::CONSECUTIVE,
+                offset: Bytes(i * i * 512),
+                size,
+                mode,
+                pattern: (i % 5 / 4) as u8,
+            };
             IoRecord::new(&io, (i / 3 % 600) as u16, Nanos(i * 3), Nanos(i % 11))
         })
         .collect();

@@ -5,13 +5,21 @@ mod common;
 use common::record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Recorder};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Recorder};
 use uflip_store::keep::Keep;
 use uflip_store::recorder::{CHUNK_RECORDS, Reserve, RunShape};
 use uflip_store::{StoreError, read_records};
 
 fn shape(dir: &std::path::Path, io_count: u64, streams: u64) -> RunShape {
-    RunShape { run: 1, io_count, io_ignore: 0, streams, patterns: 1, path: dir.join("r.tmp") }
+    RunShape {
+        run: 1,
+        io_count,
+        io_ignore: 0,
+        streams,
+        patterns: 1,
+        open_loop: false,
+        path: dir.join("r.tmp"),
+    }
 }
 
 #[test]
@@ -120,7 +128,7 @@ fn parallel_streams_lose_nothing_even_when_there_are_more_than_was_said() {
                 scope.spawn(move || {
                     let one = |i: u64| {
                         let io = Io {
-                            wait: Nanos(0),
+                            arrival: Arrival::CONSECUTIVE,
                             offset: Bytes(i * 512),
                             size: 512,
                             mode: Mode::Write,
@@ -163,7 +171,13 @@ fn feed_in_turns(reserve: &Reserve, streams: u16, each: u64) {
             if chunk.len() == chunk.capacity() {
                 *chunk = reserve.exchange(std::mem::take(chunk));
             }
-            let io = Io { wait: Nanos(0), offset: Bytes(i * 512), size: 512, mode: Mode::Write, pattern: 0 };
+            let io = Io {
+                arrival: Arrival::CONSECUTIVE,
+                offset: Bytes(i * 512),
+                size: 512,
+                mode: Mode::Write,
+                pattern: 0,
+            };
             chunk.push(IoRecord::new(&io, stream as u16, Nanos(i * 10), Nanos(i % 97)));
         }
     }

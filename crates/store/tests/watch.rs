@@ -69,7 +69,7 @@ fn a_fast_run_is_handed_over_as_seldom_as_ever() {
         let recorder = store.recorder();
         let (mut chunk, mut count) = (recorder.fresh(), 0);
         let io = uflip_device::Io {
-            wait: uflip_device::Nanos(0),
+            arrival: uflip_device::Arrival::CONSECUTIVE,
             offset: uflip_device::Bytes(0),
             size: 512,
             mode: uflip_device::Mode::Read,

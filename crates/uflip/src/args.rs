@@ -2,6 +2,7 @@
 //! [`crate::target`] and the commands for what becomes of it.
 
 pub mod compare;
+pub mod copy;
 pub mod extra;
 
 use crate::typed::Typed;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use uflip_device::{Buffering, Bytes, Data, Discard, Engine, EngineOptions, Nanos};
 use uflip_measure::State;
+use uflip_measure::pattern::Rate;
 
 /// Tells how a storage device really behaves: which IO patterns it likes, which
 /// it punishes, and what to do about it.
@@ -36,6 +38,8 @@ pub enum Command {
     Calibrate(RunArgs),
     /// Run one IO pattern and print its statistics
     Pattern(PatternArgs),
+    /// Copy from one target to another with several requests under way
+    Copy(copy::CopyArgs),
     /// Show what a run would do: runs, bytes, time; nothing is written
     Plan(PlanArgs),
     /// List what could be measured, and why something is refused
@@ -73,9 +77,8 @@ pub enum Command {
 /// `uflip run`
 #[derive(Args, Debug)]
 pub struct RunArgs {
-    /// A block device or file; without one, a scratch file in the current
-    /// folder is made, measured and removed
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The folder for the results; a new one is made where none is named
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -171,9 +174,29 @@ pub struct PlanOptionArgs {
     /// The seed of all random choices; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+}
+
+/// What is measured.
+#[derive(Args, Clone, Debug)]
+pub struct TargetArgs {
+    /// A block device or file, sim:NAME or sim:FILE.toml for a simulated device,
+    /// or null: for the device that answers at once; uflip run and plan without
+    /// one take a scratch file in the current folder, uflip demo sim:mtron
+    pub target: Option<String>,
+    /// Measure through this scratch file instead of a target; it is made where
+    /// nothing is yet
+    #[arg(long, value_name = "FILE")]
+    pub scratch: Option<PathBuf>,
     /// The size of a scratch file that has to be made
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub scratch_size: Bytes,
+}
+
+impl TargetArgs {
+    /// Whether what is measured was left to the command.
+    pub fn names_nothing(&self) -> bool {
+        self.target.is_none() && self.scratch.is_none()
+    }
 }
 
 /// `--preset`
@@ -302,20 +325,24 @@ pub struct ConsentArgs {
 /// `uflip plan`
 #[derive(Args, Debug)]
 pub struct PlanArgs {
-    /// A block device or file; without one, a scratch file is assumed
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     #[command(flatten)]
     pub plan: PlanOptionArgs,
+    #[command(flatten)]
+    pub consent: ConsentArgs,
     /// Print the whole plan as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }
 
 /// `uflip pattern`
 #[derive(Args, Debug)]
 pub struct PatternArgs {
-    /// A block device or file, or null: for the device that answers at once
-    pub target: String,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The baseline pattern
     #[arg(long, value_name = "SR|RR|SW|RW", required_unless_present = "pattern")]
     pub base: Option<String>,
@@ -350,6 +377,14 @@ pub struct PatternArgs {
     /// IOs in a burst between pauses
     #[arg(long, value_name = "N", requires = "pause")]
     pub burst: Option<u64>,
+    /// Open loop: so many IOs a second, due at their instants whether or not those
+    /// before are done; response times count from there. --parallel shares them
+    #[arg(long, value_name = "IOS", conflicts_with_all = ["pattern", "pause", "burst"])]
+    pub rate: Option<Rate>,
+    /// How the gaps between the IOs of --rate are: all the same, or exponential (a
+    /// Poisson process) from the seed [default: fixed]
+    #[arg(long, value_enum, requires = "rate")]
+    pub arrivals: Option<ArrivalsArg>,
     /// Processes running the pattern side by side, each in its share of the target
     #[arg(long, value_name = "N")]
     pub parallel: Option<u32>,
@@ -373,9 +408,6 @@ pub struct PatternArgs {
     /// The seed of random locations; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The size of the file where it has to be made
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
-    pub scratch_size: Bytes,
     /// Keep every IO in this file
     #[arg(long, value_name = "FILE.csv|.parquet")]
     pub records: Option<PathBuf>,
@@ -387,6 +419,17 @@ pub struct PatternArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
+}
+
+/// `--arrivals`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsArg {
+    /// The same gap from each IO to the next
+    Fixed,
+    /// Exponential gaps
+    Poisson,
 }
 
 /// `uflip devices`
@@ -503,6 +546,9 @@ pub enum SimCommand {
         /// Print the description as JSON
         #[arg(long)]
         json: bool,
+        /// Print the description's file, to be saved and changed
+        #[arg(long, conflicts_with = "json")]
+        toml: bool,
     },
     /// Check a description
     Check {

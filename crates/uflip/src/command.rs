@@ -1,6 +1,7 @@
 //! The commands, one file each, and the little they share.
 
 pub mod compare;
+pub mod copy;
 pub mod demo;
 pub mod devices;
 pub mod export;

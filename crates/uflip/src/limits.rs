@@ -59,7 +59,10 @@ fn of_group() -> Option<u64> {
 }
 
 /// Refuses what needs more than half of the available memory.
-fn room(needed: u64, what: &str, instead: &str) -> anyhow::Result<()> {
+///
+/// # Errors
+/// What needs it, and `instead`, what to type.
+pub fn room(needed: u64, what: &str, instead: &str) -> anyhow::Result<()> {
     match half_of_memory() {
         Some(half) if needed > half.0 => Err(usage(format!(
             "{what} would take {} of memory, and uflip takes at most half of what is available, {half}; {instead}",

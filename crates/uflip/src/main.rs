@@ -11,7 +11,6 @@ mod attach;
 mod command;
 mod describe;
 mod input;
-mod interference;
 mod interrupt;
 mod lab;
 mod limits;
@@ -23,6 +22,7 @@ mod reference;
 mod replay;
 mod same_device;
 mod say;
+mod session;
 mod target;
 mod typed;
 
@@ -58,6 +58,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Run(args) => command::run::run(args),
         Command::Calibrate(args) => command::run::calibrate(args),
         Command::Pattern(args) => command::pattern::pattern(args),
+        Command::Copy(args) => command::copy::copy(&args),
         Command::Plan(args) => command::plan::plan(args),
         Command::Devices(args) => command::devices::devices(args),
         Command::Show(args) => command::show::show(args),

@@ -3,7 +3,9 @@
 //! How: the trace's IOs run one after another through the device's own timed
 //! loop, in virtual time. Between two IOs stands the idle time that the trace
 //! shows between a completion and the next submission, where it has response
-//! times, else none; IOs that overlapped in the trace follow each other here.
+//! times, else none; IOs that overlapped in the trace follow each other here. As an
+//! open loop the IOs are due at the trace's own instants instead, counted from its first;
+//! those that are overdue follow back to back.
 //! Units: ns of virtual time. Source: paper 002, section 3 (models are judged by
 //! what a device takes).
 
@@ -11,7 +13,7 @@ use crate::interrupt::STOP;
 use anyhow::bail;
 use std::sync::Mutex;
 use uflip_analysis::trace::{TraceIo, of_records};
-use uflip_device::{Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits};
+use uflip_device::{Arrival, Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits};
 use uflip_sim::SimDevice;
 
 /// IOs with which a device is written once before the replay.
@@ -36,7 +38,7 @@ impl Recorder for Records {
 pub fn fill(device: &mut SimDevice) -> anyhow::Result<()> {
     let capacity = Device::geometry(device).capacity.0;
     let ios = (0..capacity / FILL).map(|at| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(at * FILL),
         size: FILL as u32,
         mode: Mode::Write,
@@ -45,10 +47,20 @@ pub fn fill(device: &mut SimDevice) -> anyhow::Result<()> {
     run(device, Box::new(ios)).map(|_| ())
 }
 
+/// How a trace is to be replayed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Replay {
+    /// Addresses beyond the device's end start again at 0.
+    pub wrap: bool,
+    /// IOs are due at the trace's instants.
+    pub open_loop: bool,
+}
+
 /// The trace as it goes to a device: which IO of the trace, and how.
-fn ios(trace: &[TraceIo], capacity: u64, sector: u64, wrap: bool) -> anyhow::Result<Vec<Io>> {
+fn ios(trace: &[TraceIo], capacity: u64, sector: u64, how: Replay) -> anyhow::Result<Vec<Io>> {
     let mut all = Vec::with_capacity(trace.len());
     let mut free = Nanos::ZERO;
+    let began = trace.first().map_or(Nanos::ZERO, |io| io.at);
     for io in trace {
         let mut offset = io.offset;
         if io.mode == Mode::Flush {
@@ -56,7 +68,7 @@ fn ios(trace: &[TraceIo], capacity: u64, sector: u64, wrap: bool) -> anyhow::Res
         } else if io.size == 0 {
             continue;
         } else if offset.saturating_add(u64::from(io.size)) > capacity {
-            if !wrap || u64::from(io.size) > capacity {
+            if !how.wrap || u64::from(io.size) > capacity {
                 bail!(
                     "the trace reaches {}, the simulated device has {}; type --wrap to start again at 0, or a \
                      larger device",
@@ -74,7 +86,9 @@ fn ios(trace: &[TraceIo], capacity: u64, sector: u64, wrap: bool) -> anyhow::Res
         }
         let wait = io.response.map_or(Nanos::ZERO, |_| io.at.saturating_sub(free));
         free = free.max(io.at + io.response.unwrap_or_default());
-        all.push(Io { wait, offset: Bytes(offset), size: io.size, mode: io.mode, pattern: 0 });
+        let arrival =
+            if how.open_loop { Arrival::At(io.at.saturating_sub(began)) } else { Arrival::After(wait) };
+        all.push(Io { arrival, offset: Bytes(offset), size: io.size, mode: io.mode, pattern: 0 });
     }
     Ok(all)
 }
@@ -92,9 +106,9 @@ fn run(device: &mut SimDevice, stream: uflip_device::Stream) -> anyhow::Result<V
 ///
 /// # Errors
 /// Where the trace does not fit on the device.
-pub fn replay(trace: &[TraceIo], device: &mut SimDevice, wrap: bool) -> anyhow::Result<Vec<TraceIo>> {
+pub fn replay(trace: &[TraceIo], device: &mut SimDevice, how: Replay) -> anyhow::Result<Vec<TraceIo>> {
     let geometry = Device::geometry(device);
-    let ios = ios(trace, geometry.capacity.0, geometry.sector.0, wrap)?;
+    let ios = ios(trace, geometry.capacity.0, geometry.sector.0, how)?;
     Ok(of_records(&run(device, Box::new(ios.into_iter()))?))
 }
 
@@ -110,20 +124,51 @@ mod tests {
     #[test]
     fn think_time_stays_and_overlap_goes() {
         let trace = [io(0, 0, Some(100)), io(50, 4096, Some(100)), io(400, 8192, Some(10))];
-        let waits: Vec<u64> = ios(&trace, 1 << 20, 512, false).unwrap().iter().map(|i| i.wait.0).collect();
+        let waits: Vec<u64> = ios(&trace, 1 << 20, 512, Replay::default())
+            .unwrap()
+            .iter()
+            .map(|i| i.arrival.due(Nanos::ZERO).0)
+            .collect();
         assert_eq!(waits, [0, 0, 250_000]);
         let without: Vec<TraceIo> = trace.iter().map(|i| TraceIo { response: None, ..*i }).collect();
-        assert!(ios(&without, 1 << 20, 512, false).unwrap().iter().all(|i| i.wait == Nanos::ZERO));
+        assert!(
+            ios(&without, 1 << 20, 512, Replay::default())
+                .unwrap()
+                .iter()
+                .all(|i| i.arrival == Arrival::CONSECUTIVE)
+        );
+    }
+
+    #[test]
+    fn an_open_loop_has_the_traces_instants() {
+        let trace = [io(100, 0, Some(100)), io(150, 4096, Some(100)), io(500, 8192, None)];
+        let how = Replay { open_loop: true, ..Replay::default() };
+        let arrivals: Vec<Arrival> =
+            ios(&trace, 1 << 20, 512, how).unwrap().iter().map(|i| i.arrival).collect();
+        assert_eq!(arrivals, [0, 50, 400].map(|us| Arrival::At(Nanos::from_micros(us))));
+        let mut device = uflip_sim::open("mtron", 1).unwrap();
+        let took = replay(&trace, &mut device, how).unwrap();
+        assert!(took.windows(2).all(|w| w[1].at >= w[0].at + w[0].response.unwrap()), "one after the other");
+        assert!(took[2].at >= Nanos::from_micros(400), "not before its instant");
     }
 
     #[test]
     fn what_does_not_fit_is_said_or_wrapped() {
         let trace = [io(0, 3 << 20, None)];
-        let error = ios(&trace, 1 << 20, 512, false).unwrap_err().to_string();
+        let error = ios(&trace, 1 << 20, 512, Replay::default()).unwrap_err().to_string();
         assert!(error.contains("--wrap"), "{error}");
-        assert_eq!(ios(&trace, 1 << 20, 512, true).unwrap()[0].offset, Bytes(0));
+        assert_eq!(
+            ios(&trace, 1 << 20, 512, Replay { wrap: true, ..Replay::default() }).unwrap()[0].offset,
+            Bytes(0)
+        );
         let last = [io(0, (1 << 20) - 512, None)];
-        assert_eq!(ios(&last, 1 << 20, 512, true).unwrap()[0].offset, Bytes((1 << 20) - 4096));
-        assert!(ios(&[io(0, 100, None)], 1 << 20, 512, false).is_err(), "no multiple of a sector");
+        assert_eq!(
+            ios(&last, 1 << 20, 512, Replay { wrap: true, ..Replay::default() }).unwrap()[0].offset,
+            Bytes((1 << 20) - 4096)
+        );
+        assert!(
+            ios(&[io(0, 100, None)], 1 << 20, 512, Replay::default()).is_err(),
+            "no multiple of a sector"
+        );
     }
 }

@@ -8,7 +8,8 @@
 //! Where another one is wanted (`--other-device`) the manifest says from which
 //! run on it was measured. Method and limits: `docs/method.md`.
 
-use crate::{printable, target, usage};
+use crate::target::Target;
+use crate::{printable, usage};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -29,9 +30,9 @@ pub struct Asked<'a> {
     /// The results so far.
     pub contents: &'a StoreContents,
     /// The target as the benchmark began on it.
-    pub stored: &'a str,
-    /// The target as typed now, made absolute.
-    pub typed: Option<&'a str>,
+    pub stored: &'a Target,
+    /// The target that was named now, if any.
+    pub named: Option<&'a Target>,
     /// Whether another device is wanted.
     pub other: bool,
     /// What the runs write.
@@ -43,29 +44,22 @@ pub struct Asked<'a> {
 /// What was found.
 pub struct Answer {
     /// The target to open.
-    pub name: String,
+    pub target: Target,
     /// What is not as it was, where that is wanted; else nothing.
     differences: Vec<Difference>,
     /// Of a path.
     identity: Option<Identity>,
-    stored: String,
+    stored: Target,
 }
 
-/// The identity of target `name` for the manifest, with its contents: before
+/// The identity of `target` for the manifest, with its contents: before
 /// anything is written to it. Null for a device that is not in this machine.
-pub fn for_manifest(name: &str) -> Value {
-    let Some(mut found) =
-        is_path(name).then(|| identity(Path::new(name), &SysPaths::default()).ok()).flatten()
-    else {
-        return Value::Null;
-    };
+pub fn for_manifest(target: &Target) -> Value {
+    let found = target.path().and_then(|path| identity(path, &SysPaths::default()).ok());
+    let Some(mut found) = found else { return Value::Null };
     // What cannot be read is not known; the rest still tells.
     let _ = found.fingerprint();
     serde_json::to_value(found).unwrap_or(Value::Null)
-}
-
-fn is_path(name: &str) -> bool {
-    !(name.starts_with("null:") || name.starts_with("sim:")) || Path::new(name).exists()
 }
 
 /// Finds out whether the target is the device that `asked.contents` are of.
@@ -73,26 +67,27 @@ fn is_path(name: &str) -> bool {
 /// # Errors
 /// Where it is not and that is not wanted, with what to type.
 pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
-    let name = asked.typed.unwrap_or(asked.stored).to_string();
+    let target = asked.named.unwrap_or(asked.stored).clone();
+    let name = target.to_string();
     let answer = |differences, identity| {
-        Ok(Answer { name: name.clone(), differences, identity, stored: asked.stored.to_string() })
+        Ok(Answer { target: target.clone(), differences, identity, stored: asked.stored.clone() })
     };
-    if !is_path(&name) || !is_path(asked.stored) {
-        if name != asked.stored {
+    let (Some(path), Some(_)) = (target.path(), asked.stored.path()) else {
+        if name != asked.stored.to_string() {
             return Err(usage(format!(
                 "{} measures {}, not {name}; leave the target away to go on",
                 asked.contents.dir.display(),
                 asked.stored
             )));
         }
-        let differences = described_otherwise(asked, &name)?;
+        let differences = described_otherwise(asked, &target)?;
         if !differences.is_empty() && !asked.other {
             return Err(refusal(asked, &name, &differences, None));
         }
         return answer(differences, None);
-    }
+    };
     let then = stored_identity(asked.contents);
-    if let Some(gone) = gone(&name) {
+    if let Some(gone) = gone(path) {
         if !asked.other {
             return Err(refusal(asked, &name, &[], Some(gone)));
         }
@@ -104,7 +99,7 @@ pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
         };
         return answer(vec![made], None);
     }
-    let now = match identity(Path::new(&name), &SysPaths::default()) {
+    let now = match identity(path, &SysPaths::default()) {
         Ok(now) => now,
         Err(error) => {
             return Err(refusal(asked, &name, &[], Some(format!("it cannot be looked at: {error}"))));
@@ -121,7 +116,7 @@ pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
     if !differences.is_empty() && !asked.other {
         return Err(refusal(asked, &name, &differences, None));
     }
-    if differences.is_empty() && name != asked.stored {
+    if differences.is_empty() && name != asked.stored.to_string() {
         crate::say!("note: {name} is the device that was {} when it was measured before", asked.stored);
     }
     if differences.is_empty() && asked.contents.manifest.target.get("identity").is_none() {
@@ -134,8 +129,7 @@ pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
 }
 
 /// Why nothing can be compared at this path: there is nothing to measure on.
-fn gone(name: &str) -> Option<String> {
-    let path = Path::new(name);
+fn gone(path: &Path) -> Option<String> {
     match path.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Some("nothing is there any more".to_string())
@@ -159,11 +153,17 @@ fn stored_identity(contents: &StoreContents) -> Identity {
 }
 
 /// Of a simulated device: what its description has otherwise than it had.
-fn described_otherwise(asked: &Asked<'_>, name: &str) -> anyhow::Result<Vec<Difference>> {
+fn described_otherwise(asked: &Asked<'_>, target: &Target) -> anyhow::Result<Vec<Difference>> {
     let then = &asked.contents.manifest.target["facts"]["description"];
-    let Some(what) = name.strip_prefix("sim:").filter(|_| !then.is_null()) else { return Ok(Vec::new()) };
-    let now = serde_json::to_value(target::simulated(what)?)?;
-    Ok(first_difference("description", then, &now).into_iter().collect())
+    let Target::Simulated { description, .. } = target else { return Ok(Vec::new()) };
+    if then.is_null() {
+        return Ok(Vec::new());
+    }
+    let now = serde_json::to_value(description)?;
+    // What an earlier version wrote in another form and means the same is the same.
+    let read = serde_json::from_value::<uflip_sim::Description>(then.clone());
+    let then = read.map_or_else(|_| Ok(then.clone()), serde_json::to_value)?;
+    Ok(first_difference("description", &then, &now).into_iter().collect())
 }
 
 fn first_difference(at: &str, was: &Value, is: &Value) -> Option<Difference> {
@@ -255,7 +255,7 @@ fn refusal(asked: &Asked<'_>, name: &str, differences: &[Difference], gone: Opti
         "{dir} was measured on {}, not on {name} as it is: {told}; nothing was written.",
         asked.stored
     );
-    if name == asked.stored {
+    if name == asked.stored.to_string() {
         text = format!("{dir} was measured on {name}, and {told}; nothing was written.");
     }
     let then = stored_identity(asked.contents);
@@ -293,10 +293,10 @@ impl Answer {
     ///
     /// # Errors
     /// Where it is not what was asked about.
-    pub fn still_is(&self, name: &str) -> anyhow::Result<()> {
-        let Some(then) = &self.identity else { return Ok(()) };
-        let now = identity(Path::new(name), &SysPaths::default())
-            .with_context(|| format!("cannot look at {name}"))?;
+    pub fn still_is(&self) -> anyhow::Result<()> {
+        let (Some(then), Some(path)) = (&self.identity, self.target.path()) else { return Ok(()) };
+        let name = &self.target;
+        let now = identity(path, &SysPaths::default()).with_context(|| format!("cannot look at {name}"))?;
         match then.differences(&now).first() {
             Some(difference) => {
                 bail!("{name} changed while it was opened: {difference}; nothing was written")
@@ -317,15 +317,16 @@ impl Answer {
         next_run: Option<u32>,
         facts: &Value,
     ) -> anyhow::Result<()> {
-        if self.differences.is_empty() && self.name == self.stored {
+        let name = self.target.to_string();
+        if self.differences.is_empty() && name == self.stored.to_string() {
             return Ok(());
         }
         let mut manifest = manifest.clone();
-        manifest.options["target"] = self.name.clone().into();
+        manifest.options["target"] = name.clone().into();
         let target = &mut manifest.target;
-        target["name"] = self.name.clone().into();
+        target["name"] = name.clone().into();
         if let Some(identity) = target.get_mut("identity").filter(|identity| identity.is_object()) {
-            identity["path"] = self.name.clone().into();
+            identity["path"] = name.clone().into();
         }
         if !self.differences.is_empty() {
             let was = target["identity"].clone();
@@ -337,7 +338,7 @@ impl Answer {
                 Some(all) => all.push(change),
                 None => target["changed"] = json!([change]),
             }
-            target["identity"] = for_manifest(&self.name);
+            target["identity"] = for_manifest(&self.target);
             target["facts"] = facts.clone();
             let told = self.differences.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ");
             crate::say!("warning: another device is measured from here on: {told}; the results say so");

@@ -1,17 +1,16 @@
-//! Targets: what the user named becomes a device that can be run on.
-//!
-//! `null:` or `null:SIZE` is the device that answers at once, `sim:NAME` or
-//! `sim:FILE.toml` a simulated one; anything else is the path of a block device
-//! or a file. A path at which nothing is becomes a
-//! scratch file.
+//! Targets: what the user named ([`parse`]) becomes a device that can be run on.
 
+mod parse;
+pub mod program;
 mod solid;
+
+pub use parse::{Target, Unnamed};
 
 use crate::describe::{self, round_time};
 use crate::input;
 use crate::interrupt::STOP;
 use crate::{limits, usage};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use solid::Solid;
 use std::fs::File;
@@ -29,17 +28,10 @@ use uflip_measure::{Mode, Pattern, Plan, State, Step};
 use uflip_sim::{Description, SimDevice, catalogue};
 use uflip_store::Claim;
 
-/// The scratch file that `uflip run` makes where no target is named.
-pub const SCRATCH: &str = "uflip-scratch.bin";
-
-/// The capacity of `null:` where none is given.
-const NULL_CAPACITY: Bytes = Bytes(1 << 40);
-
-/// The largest `null:`: what a record can tell addresses of.
-const NULL_LARGEST: Bytes = Bytes(4 << 50);
-
 /// What a target is, before it is opened.
 pub struct Place {
+    /// Which.
+    pub target: Target,
     /// Its capacity and sector, as far as they are known beforehand.
     pub geometry: Geometry,
     /// What is known of it, for the manifest.
@@ -48,8 +40,6 @@ pub struct Place {
     pub summary: String,
     /// Whether it turns, where known; tells about how fast to expect it.
     pub rotational: Option<bool>,
-    /// A scratch file has to be made first.
-    pub to_be_made: bool,
     /// It is simulated: time costs nothing.
     pub virtual_time: bool,
     /// Why it has no use for trims, where it has none.
@@ -59,8 +49,8 @@ pub struct Place {
 
 /// A target that can be run on.
 pub struct Opened {
-    /// As the user named it.
-    pub name: String,
+    /// Which; there by now.
+    pub target: Target,
     /// The device.
     pub device: Box<dyn Device>,
     /// What is known of it, for the manifest.
@@ -78,21 +68,6 @@ pub enum Access<'a> {
     Read,
     /// Reads and writes, with the values of `--erase-device`.
     Write(&'a [String]),
-}
-
-/// The capacity of a `null:` target, where `name` is one.
-fn null_capacity(name: &str) -> Option<anyhow::Result<Bytes>> {
-    let size = name.strip_prefix("null:")?;
-    if size.is_empty() {
-        return Some(Ok(NULL_CAPACITY));
-    }
-    let parsed = size.parse::<Bytes>().map_err(usage);
-    Some(parsed.and_then(|size| {
-        if (512..=NULL_LARGEST.0).contains(&size.0) && size.0.is_multiple_of(512) {
-            return Ok(size);
-        }
-        Err(usage(format!("{name}: type null:SIZE with a multiple of 512B up to {NULL_LARGEST}")))
-    }))
 }
 
 /// The description of a simulated device: a name of the catalogue or a file.
@@ -125,58 +100,61 @@ pub fn described(what: &str) -> anyhow::Result<Description> {
     uflip_sim::check(&text).map_err(|e| usage(format!("{what}: {e}")))
 }
 
-/// What `name` is, without opening it for writing or making anything.
+/// What `target` is, without opening it for writing or making anything.
 ///
 /// # Errors
-/// Where it is no target, or nothing can be learnt of it.
-pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
-    if let Some(capacity) = null_capacity(name) {
-        let geometry = Geometry { capacity: capacity?, sector: Bytes(512) };
-        let facts = json!({ "path": name, "kind": "null" });
-        return Ok(Place {
-            geometry,
-            facts,
-            summary: format!("{name}: a device that answers at once"),
-            rotational: Some(false),
-            to_be_made: false,
-            virtual_time: false,
-            no_trims: None,
-            examination: None,
-        });
+/// Where nothing can be learnt of it.
+pub fn locate(target: &Target) -> anyhow::Result<Place> {
+    let place = |geometry, facts, summary: String, virtual_time| Place {
+        target: target.clone(),
+        geometry,
+        facts,
+        summary,
+        rotational: None,
+        virtual_time,
+        no_trims: None,
+        examination: None,
+    };
+    match target {
+        Target::Null { capacity } => {
+            let geometry = Geometry { capacity: *capacity, sector: Bytes(512) };
+            let facts = json!({ "path": target.to_string(), "kind": "null" });
+            let summary = format!("{target}: a device that answers at once");
+            Ok(Place { rotational: Some(false), ..place(geometry, facts, summary, false) })
+        }
+        Target::Simulated { description, .. } => {
+            let geometry = Geometry {
+                capacity: Bytes(description.capacity_mib << 20),
+                sector: Bytes(description.sector_bytes),
+            };
+            let facts = json!({ "path": target.to_string(), "kind": "sim", "description": description });
+            let summary = format!("{target}: {}, simulated", description.name);
+            let no_trims = description.disk.is_some().then_some("a disk has nothing to trim");
+            Ok(Place { no_trims, ..place(geometry, facts, summary, true) })
+        }
+        Target::BlockDevice { path } | Target::ExistingFile { path } | Target::Scratch { path, .. } => {
+            on_path(target, path)
+        }
     }
-    if let Some(what) = name.strip_prefix("sim:") {
-        let description = simulated(what)?;
-        let geometry = Geometry {
-            capacity: Bytes(description.capacity_mib << 20),
-            sector: Bytes(description.sector_bytes),
-        };
-        let no_trims = description.disk.is_some().then_some("a disk has nothing to trim");
-        return Ok(Place {
-            geometry,
-            facts: json!({ "path": name, "kind": "sim", "description": description }),
-            summary: format!("{name}: {}, simulated", description.name),
-            rotational: None,
-            to_be_made: false,
-            virtual_time: true,
-            no_trims,
-            examination: None,
-        });
-    }
-    let examination = safety::examine(Path::new(name), &SysPaths::default())?;
+}
+
+fn on_path(target: &Target, path: &Path) -> anyhow::Result<Place> {
+    let examination = safety::examine(path, &SysPaths::default())?;
     let facts = examination.facts();
     let beneath = facts.file.as_ref().and_then(|f| f.beneath.as_deref());
     let of = |get: &dyn Fn(&DeviceFacts) -> Option<Bytes>| get(facts).or_else(|| beneath.and_then(get));
     let sector = of(&|f| f.logical_sector_bytes).unwrap_or(Bytes(512));
-    let to_be_made = matches!(examination.kind(), TargetKind::Missing | TargetKind::EmptyFile)
-        || scratch::is_unfinished(Path::new(name));
-    let size = if to_be_made { scratch_size } else { facts.size_bytes.unwrap_or(Bytes(0)) };
+    let size = match target {
+        Target::Scratch { size, .. } => *size,
+        _ => facts.size_bytes.unwrap_or(Bytes(0)),
+    };
     let capacity = Bytes(size.0 / sector.0 * sector.0);
     Ok(Place {
+        target: target.clone(),
         geometry: Geometry { capacity, sector },
         facts: serde_json::to_value(facts)?,
-        summary: describe::target(name, facts),
+        summary: describe::target(&target.to_string(), facts),
         rotational: facts.rotational.or_else(|| beneath.and_then(|f| f.rotational)),
-        to_be_made,
         virtual_time: false,
         no_trims: match facts.discard_granularity_bytes {
             _ if examination.kind() != TargetKind::Block => {
@@ -190,6 +168,11 @@ pub fn locate(name: &str, scratch_size: Bytes) -> anyhow::Result<Place> {
 }
 
 impl Place {
+    /// Whether it is a scratch file that has to be made first.
+    pub fn is_to_be_made(&self) -> bool {
+        matches!(self.target, Target::Scratch { .. })
+    }
+
     /// Whether it can be brought to the trimmed state.
     ///
     /// # Errors
@@ -207,7 +190,7 @@ impl Place {
     /// The refusal, with what to type where anything helps.
     pub fn may_be_written(&self, consents: &[String]) -> anyhow::Result<()> {
         match &self.examination {
-            Some(examination) if !self.to_be_made => {
+            Some(examination) if !self.is_to_be_made() => {
                 safety::permit(examination, consents)?;
                 Ok(())
             }
@@ -216,37 +199,39 @@ impl Place {
     }
 }
 
-/// Opens `name` for `access`; makes a scratch file where nothing is yet, in at
+/// Opens `target` for `access`; makes a scratch file where nothing is yet, in at
 /// most `budget`.
 ///
 /// # Errors
 /// A refusal, or what the system says.
 pub fn open(
-    name: &str,
+    target: &Target,
     access: Access<'_>,
     options: EngineOptions,
-    scratch_size: Bytes,
     budget: Option<Duration>,
 ) -> anyhow::Result<Opened> {
-    let mut place = locate(name, scratch_size)?;
-    if place.examination.is_none() {
-        let device: Box<dyn Device> = match name.strip_prefix("sim:") {
-            Some(what) => Box::new(SimDevice::new(&simulated(what)?, options.seed).map_err(usage)?),
-            None => Box::new(NullDevice::new(place.geometry.capacity)),
-        };
-        return Ok(Opened {
-            name: name.to_string(),
-            device,
-            facts: place.facts,
-            summary: place.summary,
-            warnings: Vec::new(),
-        });
-    }
-    if place.to_be_made {
-        make_scratch(Path::new(name), scratch_size, budget)?;
-        place = locate(name, scratch_size)?;
-    }
-    let examination = place.examination.as_ref().context("a path was examined")?;
+    let device: Box<dyn Device> = match target {
+        Target::Null { capacity } => Box::new(NullDevice::new(*capacity)),
+        Target::Simulated { description, .. } => {
+            Box::new(SimDevice::new(description, options.seed).map_err(usage)?)
+        }
+        Target::Scratch { path, size } => {
+            make_scratch(path, *size, budget)?;
+            return open_path(&target.made(), access, options);
+        }
+        Target::BlockDevice { .. } | Target::ExistingFile { .. } => {
+            return open_path(target, access, options);
+        }
+    };
+    let place = locate(target)?;
+    let (facts, summary) = (place.facts, place.summary);
+    Ok(Opened { target: target.clone(), device, facts, summary, warnings: Vec::new() })
+}
+
+/// The same of what is there.
+fn open_path(target: &Target, access: Access<'_>, options: EngineOptions) -> anyhow::Result<Opened> {
+    let place = locate(target)?;
+    let Some(examination) = &place.examination else { bail!("{target} is no path") };
     let path = examination.path();
     let is_file = examination.kind() != TargetKind::Block;
     let mut warnings = examination.notes().to_vec();
@@ -254,9 +239,14 @@ pub fn open(
         Access::Read => None,
         Access::Write(consents) => Some(safety::permit(examination, consents)?),
     };
+    if permit.is_some() && examination.is_programmed() {
+        crate::say!("{target} holds what a program wrote; it is made anew to be measured");
+        make_scratch(path, place.geometry.capacity, None)?;
+        return open_path(target, access, options);
+    }
     if is_file {
         let found = solid::made_whole(examination, &STOP);
-        warnings.extend(found.with_context(|| format!("cannot learn how {name} lies on its disk"))?);
+        warnings.extend(found.with_context(|| format!("cannot learn how {target} lies on its disk"))?);
     }
     warnings.extend(solid::holes_behind(examination.facts()));
     let key = permit.as_ref().map_or(Key::DEVICE, WritePermit::key);
@@ -264,10 +254,15 @@ pub fn open(
         None => (reader(path.to_path_buf(), options), None),
         Some(permit) => writer(permit, options).map(|(opener, claim)| (opener, Some(claim)))?,
     };
-    let device = RealDevice::new(name, place.geometry, options, key, opener)?;
+    let device = RealDevice::new(&target.to_string(), place.geometry, options, key, opener)?;
     let device: Box<dyn Device> =
         if is_file { Box::new(Solid::new(device, path, claim)) } else { Box::new(device) };
-    Ok(Opened { name: name.to_string(), device, facts: place.facts, summary: place.summary, warnings })
+    Ok(Opened { target: target.clone(), device, facts: place.facts, summary: place.summary, warnings })
+}
+
+/// Sees that a scratch file that is to be written has no holes.
+fn holes_of_ours(examination: &Examination) -> anyhow::Result<()> {
+    solid::made_whole(examination, &STOP).map(|_| ())
 }
 
 type Opener = uflip_device::real::Opener;
@@ -346,9 +341,9 @@ pub fn refuse_mixed_trims<'a>(
 }
 
 /// The sentence that announces what is written, where, and what it costs.
-pub fn will_be_written(range: &Range<u64>, bytes: Bytes, capacity: Bytes, name: &str) -> String {
+pub fn will_be_written(range: &Range<u64>, bytes: Bytes, capacity: Bytes, target: &Target) -> String {
     let (start, end) = (Bytes(range.start), Bytes(range.end));
-    format!("{name} will be written between {start} and {end}; this {}", safety::wear_note(bytes, capacity))
+    format!("{target} will be written between {start} and {end}; this {}", safety::wear_note(bytes, capacity))
 }
 
 /// From the first to the last byte that any run of the plan writes.
@@ -389,20 +384,4 @@ pub fn claim_output(named: Option<&Path>) -> anyhow::Result<Claim> {
         return Ok(Claim::first_free(names.map(PathBuf::from))?);
     };
     Ok(Claim::new(dir)?)
-}
-
-/// The target as it goes into the manifest: a path is made absolute so that
-/// `--resume` works from any folder.
-pub fn target_name(typed: Option<&str>) -> anyhow::Result<String> {
-    let typed = typed.unwrap_or(SCRATCH);
-    if let Some(file) = typed.strip_prefix("sim:").filter(|f| Path::new(f).is_file()) {
-        return Ok(format!("sim:{}", std::path::absolute(file)?.display()));
-    }
-    if (typed.starts_with("sim:") || typed.starts_with("null:")) && !Path::new(typed).exists() {
-        return Ok(typed.to_string());
-    }
-    let path = std::path::absolute(typed).with_context(|| format!("{typed} is no path"))?;
-    path.into_os_string()
-        .into_string()
-        .map_err(|p| usage(format!("{p:?} is no UTF-8 path; name it through a link")))
 }

@@ -7,13 +7,12 @@
 //! goes on, another `--preset` is refused by name.
 
 use crate::args::{Cli, Command};
+use crate::target::Target;
 use crate::{printable, usage};
-use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::Path;
 use uflip_store::StoreContents;
 
 /// The values of options by their long names, given or by default.
@@ -48,9 +47,16 @@ impl Typed {
         typed
     }
 
-    /// What is kept of it in the manifest.
-    pub fn chosen(&self) -> Chosen {
-        let of = |(name, _): &(&String, &Vec<String>)| !OF_THE_MOMENT.contains(&name.as_str());
+    /// Whether the option was given, and not left to its default.
+    pub fn was_given(&self, name: &str) -> bool {
+        self.given.contains(name)
+    }
+
+    /// What is kept of it in the manifest: all but what does nothing on `target`.
+    pub fn chosen(&self, target: &Target) -> Chosen {
+        let of = |(name, _): &(&String, &Vec<String>)| {
+            !OF_THE_MOMENT.contains(&name.as_str()) && !target.is_without_effect(name)
+        };
         self.values.iter().filter(of).map(|(name, values)| (name.clone(), values.clone())).collect()
     }
 
@@ -112,6 +118,9 @@ pub fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
         Command::Run(args) | Command::Calibrate(args) => args.typed = Typed::of(part, inner),
         Command::Job(args) => args.typed = Typed::of(part, inner),
         Command::LogicalBlock(args) => args.typed = Typed::of(part, inner),
+        Command::Pattern(args) => args.typed = Typed::of(part, inner),
+        Command::Plan(args) => args.typed = Typed::of(part, inner),
+        Command::Demo(args) => args.typed = Typed::of(part, inner),
         _ => {}
     }
     Ok(cli)
@@ -132,12 +141,4 @@ pub fn parse_or_exit() -> Cli {
             }
         }
     })
-}
-
-/// The folder that `--resume` goes on in.
-///
-/// # Errors
-/// Where none is named.
-pub fn folder(output: Option<&Path>) -> anyhow::Result<&Path> {
-    output.context("--resume needs -o DIR")
 }

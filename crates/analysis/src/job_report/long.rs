@@ -100,11 +100,12 @@ impl Finder {
 mod tests {
     use super::super::series::{batches, spikes};
     use super::*;
-    use uflip_device::{Bytes, Io, Mode, Nanos};
+    use uflip_device::{Arrival, Bytes, Io, Mode, Nanos};
 
     #[test]
     fn a_series_in_pieces_tells_what_the_whole_one_tells() {
-        let io = Io { wait: Nanos::ZERO, offset: Bytes(0), size: 4096, mode: Mode::Write, pattern: 0 };
+        let io =
+            Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 4096, mode: Mode::Write, pattern: 0 };
         let noise = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50;
         for spike in [9_000_000, 100_000] {
             let ns: Vec<u64> = (0..30_000u64)

@@ -55,7 +55,7 @@ impl Windows {
 
     pub(super) fn push(&mut self, records: &[IoRecord]) {
         for record in records {
-            let (start, end) = (record.submit().0, record.submit().0 + record.response().0.max(1));
+            let (start, end) = (record.submit().0, record.submit().0 + record.service().0.max(1));
             let density = f64::from(record.size()) / (end - start) as f64;
             let mut at = start;
             while at < end {

@@ -219,19 +219,6 @@ impl Sampler {
     }
 }
 
-/// The sample that a run's records give; `None` below eight whole syncs.
-pub fn sample_of(
-    run: u32,
-    every: u32,
-    io_bytes: u64,
-    records: &[IoRecord],
-    block: Bytes,
-) -> Option<MergeSample> {
-    let mut sampler = Sampler::new(every, block);
-    sampler.push(records);
-    sampler.finish(run, io_bytes)
-}
-
 /// T of a sector by `fit`, at the sample's f and R.
 fn predicted(fit: &MergeFit, at: &Sample) -> Option<f64> {
     let sectors = at.focal_factor * at.sectors_per_sync;
@@ -319,7 +306,7 @@ pub fn merge_report(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uflip_device::{Io, Nanos};
+    use uflip_device::{Arrival, Io, Nanos};
 
     fn given(bytes: Bytes) -> LogicalBlock {
         LogicalBlock { bytes, source: BlockSource::Given }
@@ -330,7 +317,13 @@ mod tests {
     fn run(id: u32, every: u32, size: u64, block: Bytes, visit: impl Fn(u64) -> u64) -> MergeSample {
         let (mut records, mut at, mut place) = (Vec::new(), 0, 0u64);
         let mut push = |mode, offset, size: u64, ns| {
-            let io = Io { wait: Nanos::ZERO, offset: Bytes(offset), size: size as u32, mode, pattern: 0 };
+            let io = Io {
+                arrival: Arrival::CONSECUTIVE,
+                offset: Bytes(offset),
+                size: size as u32,
+                mode,
+                pattern: 0,
+            };
             records.push(IoRecord::new(&io, 0, Nanos(at), Nanos(ns)));
             at += ns;
         };
@@ -341,7 +334,9 @@ mod tests {
             }
             push(Mode::Flush, 0, 0, 1000);
         }
-        sample_of(id, every, size, &records, block).unwrap()
+        let mut sampler = Sampler::new(every, block);
+        sampler.push(&records);
+        sampler.finish(id, size).unwrap()
     }
 
     #[test]

@@ -13,7 +13,6 @@ use super::Profile;
 use super::evidence::{Evidence, Per, rounded};
 use super::finding::{Finding, Severity, finding};
 use uflip_measure::auto::findings::{BaselineFound, Calibration};
-use uflip_measure::auto::interference::Disturbed;
 use uflip_measure::pattern::Baseline;
 
 /// `figure` of a long baseline in the place of what the plan's runs say.
@@ -49,8 +48,6 @@ pub(super) fn findings(found: &Calibration) -> Vec<Finding> {
     all.extend(state_drift(found));
     all.extend(pause_too_short(found));
     all.extend(baselines_capped(found));
-    all.extend(other_load(found));
-    all.extend(cpu_frequency(found));
     all.extend(values_dropped(found));
     all
 }
@@ -111,46 +108,6 @@ fn baselines_capped(found: &Calibration) -> Option<Finding> {
     let text = format!("IOCount was capped before the mean was known to 5 %: {}.", parts.join(", "));
     let runs = capped.iter().flat_map(|(_, b)| b.runs.clone()).collect();
     (!capped.is_empty()).then(|| finding("baseline_capped", Severity::Info, text, runs))
-}
-
-/// Code `other_load`.
-fn other_load(found: &Calibration) -> Option<Finding> {
-    let busy = |d: &&Disturbed| d.cpu_mhz.is_none() && d.throttles.is_none();
-    let runs: Vec<u32> = found.interference.iter().filter(busy).map(|d| d.run).collect();
-    let other: u64 = found.interference.iter().filter(busy).filter_map(|d| d.other_ios).sum();
-    let stalls = found.interference.iter().filter(busy).filter_map(|d| d.cpu_stall_share);
-    let stalled = stalls.max_by(f64::total_cmp).unwrap_or(0.0);
-    let ios = (other > 0).then(|| format!("{other} IOs of others on the disk"));
-    let waited = (stalled >= 0.005)
-        .then(|| format!("tasks waited for a processor up to {:.0} % of a run's time", stalled * 100.0));
-    let what: Vec<String> = ios.into_iter().chain(waited).collect();
-    let text = format!(
-        "Something else was active during {} runs ({}); their figures contain it.",
-        runs.len(),
-        what.join(", ")
-    );
-    (!runs.is_empty()).then(|| finding("other_load", Severity::Warning, text, runs))
-}
-
-/// Code `cpu_frequency`.
-fn cpu_frequency(found: &Calibration) -> Option<Finding> {
-    let unsteady = |d: &&Disturbed| d.cpu_mhz.is_some() || d.throttles.is_some();
-    let runs: Vec<u32> = found.interference.iter().filter(unsteady).map(|d| d.run).collect();
-    let all = found.interference.iter().filter_map(|d| d.cpu_mhz).flatten();
-    let ends = all.fold(None, |ends: Option<(f64, f64)>, mhz| {
-        Some(ends.map_or((mhz, mhz), |(low, high)| (low.min(mhz), high.max(mhz))))
-    });
-    let changed = ends.map(|(low, high)| format!("its clock ran between {low:.0} and {high:.0} MHz"));
-    let throttles: u64 = found.interference.iter().filter_map(|d| d.throttles).sum();
-    let hot = (throttles > 0).then(|| format!("it was throttled {throttles} times for its heat"));
-    let what: Vec<String> = changed.into_iter().chain(hot).collect();
-    let text = format!(
-        "The processor changed its pace during {} runs: {}. Short response times contain it; set the frequency \
-         governor to performance.",
-        runs.len(),
-        what.join(", ")
-    );
-    (!runs.is_empty()).then(|| finding("cpu_frequency", Severity::Warning, text, runs))
 }
 
 /// Code `values_dropped`.

@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use uflip_measure::detect::knee::Ratio;
 use uflip_measure::pattern::Baseline;
 
 /// What a figure rests on.
@@ -39,11 +38,6 @@ impl Evidence {
     /// With this interval, unless an end of it is open.
     pub fn with_ci95(self, low: f64, high: f64) -> Evidence {
         Evidence { ci95: ends(low, high), ..self }
-    }
-
-    /// With the interval of a ratio.
-    pub fn with_ratio(self, ratio: &Ratio) -> Evidence {
-        self.with_ci95(ratio.low, ratio.high)
     }
 
     /// With this range.

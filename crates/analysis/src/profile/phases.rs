@@ -9,13 +9,17 @@
 //! is found. All repeats of one point together are kept whole up to
 //! [`GROUP_IOS`]; of more each is looked at whole and then condensed.
 //!
+//! Flushes and trims beside reads and writes are left out: they have statistics of
+//! their own. An open loop's IOs are in the order of their intended instants.
+//!
 //! Units: IOs, nanoseconds. Limits: which IOs of a long run are start-up goes by
 //! the number of IOs that its row tells.
 
 use crate::spectrum::Spectrum;
 use std::sync::{Condvar, Mutex, PoisonError};
-use uflip_device::IoRecord;
+use uflip_device::{IoRecord, Mode};
 use uflip_measure::detect::long::{EXACT_IOS, Phase, WINDOW_IOS};
+use uflip_measure::pattern::{self, Pattern};
 use uflip_store::contents::RunRow;
 use uflip_store::error::StoreError;
 
@@ -55,6 +59,7 @@ pub(super) fn take(
     mut spectrum: Option<&mut Spectrum>,
 ) -> Result<Taken, StoreError> {
     let told = usize::try_from(row.outcome.end.ios).unwrap_or(usize::MAX);
+    let data_only = row.spec.pattern().is_some_and(has_data);
     let mut held: Vec<IoRecord> = Vec::with_capacity(told.min(EXACT_IOS));
     let mut long: Option<Long> = None;
     source(row, &mut |part| {
@@ -64,7 +69,7 @@ pub(super) fn take(
         }
         let long = long.get_or_insert_with(|| {
             let n = told.max(held.len() + part.len());
-            let mut long = Long::new(ignore(n), row.spec.work.stream_count());
+            let mut long = Long::new(ignore(n), row.spec.work.stream_count(), data_only);
             long.push(&std::mem::take(&mut held), &mut spectrum);
             long
         });
@@ -76,8 +81,9 @@ pub(super) fn take(
     }
     let ignore = ignore(held.len());
     // A mix is one stream, so its running phase is what follows.
-    let second = held.iter().skip(ignore).filter(|r| r.pattern() == 1).count() as u64;
-    let phase = responses(&held, ignore);
+    let told = |r: &&IoRecord| !data_only || is_data(r);
+    let second = held.iter().skip(ignore).filter(told).filter(|r| r.pattern() == 1).count() as u64;
+    let phase = responses(&held, ignore, data_only);
     if let Some(spectrum) = spectrum {
         phase.iter().for_each(|ns| spectrum.push(*ns));
     }
@@ -85,20 +91,31 @@ pub(super) fn take(
     Ok(Taken { phase: Phase::Whole(phase), by_pattern })
 }
 
+/// Flushes and trims are modes of their own: beside reads and writes they are no part
+/// of a series of response times.
+fn has_data(pattern: &Pattern) -> bool {
+    pattern.basics().iter().any(|basic| basic.mode != pattern::Mode::Trim)
+}
+
+fn is_data(record: &IoRecord) -> bool {
+    matches!(record.mode(), Mode::Read | Mode::Write)
+}
+
 /// Response times in the order of submission, less the first `ignore` of each
-/// stream.
-fn responses(records: &[IoRecord], ignore: usize) -> Vec<u64> {
+/// stream, and where `data_only` those of reads and writes.
+fn responses(records: &[IoRecord], ignore: usize, data_only: bool) -> Vec<u64> {
+    let told = |r: &&IoRecord| !data_only || is_data(r);
     let first = records.first().map(IoRecord::stream);
     if records.iter().all(|r| Some(r.stream()) == first) {
-        return records.iter().skip(ignore).map(|r| r.response().0).collect();
+        return records.iter().skip(ignore).filter(told).map(|r| r.response().0).collect();
     }
     let mut seen = std::collections::HashMap::<u16, usize>::new();
     let mut kept: Vec<(u64, u64)> = Vec::with_capacity(records.len());
     for record in records {
         let count = seen.entry(record.stream()).or_default();
         *count += 1;
-        if *count > ignore {
-            kept.push((record.submit().0, record.response().0));
+        if *count > ignore && told(&record) {
+            kept.push((record.due().0, record.response().0));
         }
     }
     kept.sort_by_key(|(submit, _)| *submit);
@@ -116,10 +133,11 @@ struct Long {
     several: bool,
     unsorted: Vec<(u64, u64)>,
     phase: Phase,
+    data_only: bool,
 }
 
 impl Long {
-    fn new(ignore: usize, streams: usize) -> Long {
+    fn new(ignore: usize, streams: usize, data_only: bool) -> Long {
         let unsorted = if streams > 1 { Vec::with_capacity(SORTED) } else { Vec::new() };
         Long {
             ignore: ignore as u64,
@@ -129,6 +147,7 @@ impl Long {
             several: streams > 1,
             unsorted,
             phase: Phase::default(),
+            data_only,
         }
     }
 
@@ -140,8 +159,9 @@ impl Long {
             }
             self.seen[stream] += 1;
             self.ios += 1;
-            self.second += u64::from(self.ios > self.ignore && record.pattern() == 1);
-            if self.seen[stream] <= self.ignore {
+            let told = !self.data_only || is_data(record);
+            self.second += u64::from(told && self.ios > self.ignore && record.pattern() == 1);
+            if self.seen[stream] <= self.ignore || !told {
                 continue;
             }
             let response = record.response().0;
@@ -152,7 +172,7 @@ impl Long {
                 self.phase.push(response);
                 continue;
             }
-            self.unsorted.push((record.submit().0, response));
+            self.unsorted.push((record.due().0, response));
             if self.unsorted.len() == SORTED {
                 self.sort(SORTED - KEPT);
             }

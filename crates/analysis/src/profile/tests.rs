@@ -6,7 +6,7 @@ mod calibrated;
 use super::*;
 use serde_json::json;
 use std::collections::BTreeMap;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, RunEnd};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, RunEnd};
 use uflip_measure::MicroBenchmark;
 use uflip_measure::micro::Curve;
 use uflip_measure::run::{RtStats, RunOutcome, RunStats};
@@ -118,9 +118,21 @@ fn row(id: u32, made: &Made) -> RunRow {
     let stats = uflip_store::stats::summarise(&mut responses(made, id));
     RunRow {
         spec: serde_json::from_value(spec).expect("a spec"),
-        outcome: RunOutcome { end, started: Nanos(0), started_unix_ns: made.stalls.map(|_| 1), attempts: 1 },
         folder: None,
-        stats: RunStats { running: stats.clone(), all: stats, by_pattern: Vec::<RtStats>::new() },
+        outcome: RunOutcome {
+            end,
+            started: Nanos(0),
+            started_unix_ns: made.stalls.map(|_| 1),
+            attempts: 1,
+            probes: Default::default(),
+        },
+        stats: RunStats {
+            running: stats.clone(),
+            all: stats,
+            by_pattern: Vec::<RtStats>::new(),
+            by_mode: Vec::new(),
+            late: None,
+        },
         records: RecordFile { file: String::new(), bytes: 0, checksum: None },
         stalls: made.stalls,
     }
@@ -141,7 +153,8 @@ fn records(made: &Made, id: u32) -> Vec<IoRecord> {
     let mixed = made.baseline.contains('/');
     let record = |(i, ns): (usize, u64)| {
         let pattern = u8::from(mixed && i % 2 == 1);
-        let io = Io { wait: Nanos(0), offset: Bytes(0), size: 32768, mode: Mode::Read, pattern };
+        let io =
+            Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 32768, mode: Mode::Read, pattern };
         IoRecord::new(&io, 0, Nanos(i as u64 * 1000), Nanos(ns))
     };
     responses(made, id).into_iter().enumerate().map(record).collect()

@@ -224,7 +224,7 @@ impl WritePermit {
         }
     }
 
-    fn changed(&self, what: impl Into<String>) -> SafetyError {
+    pub(super) fn changed(&self, what: impl Into<String>) -> SafetyError {
         SafetyError::Changed { path: self.path.clone(), what: what.into() }
     }
 
@@ -297,8 +297,8 @@ impl WritePermit {
             )));
         }
         if self.kind == TargetKind::Scratch {
-            let key = super::ours(&self.path, &meta).map_err(|why| self.changed(format!("it {why}")))?;
-            if key != self.key {
+            let ours = super::ours(&self.path, &meta).map_err(|why| self.changed(format!("it {why}")))?;
+            if ours.key != self.key {
                 return Err(self.changed("it was made anew"));
             }
         }

@@ -15,6 +15,7 @@
 //! hundredth of the file, 2e-6 for a twentieth.
 
 use crate::buffer::AlignedBuffer;
+use crate::fnv::fnv1a;
 use crate::rng::{Rng, derive_seed};
 use crate::stamp::{Key, SECTOR};
 use std::fs::{File, OpenOptions};
@@ -176,6 +177,24 @@ pub(crate) fn foreign_at(
         }
     }
     Ok(None)
+}
+
+/// Of what the first `length` bytes hold at the places that are looked at, wherever
+/// there are holes: it changes with any of these bytes.
+///
+/// # Errors
+/// Where it cannot be read.
+pub(crate) fn digest(reader: &mut Reader, length: u64, key: Key) -> io::Result<u64> {
+    let tail = length.saturating_sub(END) / BLOCK * BLOCK;
+    let mut looks = vec![(0, END), (tail, END), (tail + END, BLOCK)];
+    looks.extend(places(std::slice::from_ref(&(0..length)), key).into_iter().map(|at| (at, BLOCK)));
+    let mut sum = length;
+    for (from, size) in looks {
+        let bytes = reader.read(from, size)?;
+        let within = bytes.len().min(length.saturating_sub(from) as usize);
+        sum = fnv1a(&[sum, from, fnv1a(&bytes[..within])].map(u64::to_le_bytes).concat());
+    }
+    Ok(sum)
 }
 
 #[cfg(test)]

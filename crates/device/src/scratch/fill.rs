@@ -5,7 +5,7 @@
 
 use super::contents::reopen;
 use super::extents::{extents, missing};
-use super::sidecar::Sidecar;
+use super::sidecar::{Programmed, Sidecar};
 use super::{Ours, SMALLEST, ScratchError, UNIT, lock, ours_and_free, path_error};
 use crate::buffer::AlignedBuffer;
 use crate::device::Stop;
@@ -93,7 +93,8 @@ pub(super) fn fill(
 
 /// Writes again what is not on the disk of the finished scratch file at `path`:
 /// holes that trims or others made, and parts never written. Gives how much;
-/// `None` where nothing was missing or the file system does not tell.
+/// `None` where nothing was missing or the file system does not tell, and where a
+/// program wrote it: its holes are the program's.
 ///
 /// # Errors
 /// [`ScratchError`] where it is not ours, in use, or cannot be written; then
@@ -118,6 +119,9 @@ pub fn fill_holes_behind(path: &Path, file: &File, stop: &Stop) -> Result<Option
         return Ok(None);
     }
     let found = ours_and_free(path, file, Ours::Finished)?;
+    if found.programmed != Programmed::No {
+        return Ok(None);
+    }
     let length = whole_length(&found);
     let parts = extents(file).map_err(path_error("cannot learn the extents of", path))?.unwrap_or_default();
     let mut filler = Filler::of(file, found.key).map_err(path_error("cannot open", path))?;

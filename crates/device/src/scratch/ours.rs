@@ -4,15 +4,17 @@
 //! file ([`super::header`]) carries the sidecar's key and sizes; what the file
 //! holds is our writing ([`super::contents`]). One whose making was cut off may
 //! have the header at either end, and may have none where nothing was written
-//! at all. A file copied, written or moved over ours fails by the header or by
+//! at all. One that a program wrote ([`super::program`]) holds no stamps: it is ours
+//! while it is what the program left, by its time and by what is sampled. A file copied, written or moved over ours fails by the header or by
 //! its contents, one that was cut and grown again by the header, a new file with
 //! a reused inode by both.
 
 use super::contents::{self, Counts, Reader};
 use super::header::{self, Header};
-use super::sidecar::{self, Found, Sidecar};
+use super::program;
+use super::sidecar::{self, Found, Programmed, Sidecar};
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -68,7 +70,7 @@ pub(crate) fn recognise(path: &Path, file: &File) -> Result<Sidecar, NotOurs> {
     }
     let mut reader = Reader::of(file).map_err(unreadable)?;
     if found.complete {
-        finished(&mut reader, &found, meta.len())?
+        finished(&mut reader, &found, &meta)?
     } else {
         begun(&mut reader, &found, meta.len())?
     };
@@ -81,7 +83,8 @@ fn header_at(reader: &mut Reader, at: u64, of: &Sidecar) -> Result<Option<Header
     Ok(Header::decode(block).filter(|found| found.key == of.key && found.created == of.created))
 }
 
-fn finished(reader: &mut Reader, of: &Sidecar, length: u64) -> Result<(), NotOurs> {
+fn finished(reader: &mut Reader, of: &Sidecar, meta: &Metadata) -> Result<(), NotOurs> {
+    let length = meta.len();
     if Some(length) != of.size.checked_add(header::LENGTH) {
         let made = of.size.saturating_add(header::LENGTH);
         return Err(foreign(format!("it was made with {made} bytes and has {length} now")));
@@ -94,7 +97,19 @@ fn finished(reader: &mut Reader, of: &Sidecar, length: u64) -> Result<(), NotOur
             ));
         }
     }
-    holds_ours(reader, of.size, &[], of, Counts::AnyOfRuns)
+    match of.programmed {
+        Programmed::No => holds_ours(reader, of.size, &[], of, Counts::AnyOfRuns),
+        Programmed::Open => Err(foreign(
+            "a program of uflip was writing it and did not come to its end, so nothing tells what is in it now",
+        )),
+        Programmed::Closed { digest, modified_ns } => {
+            let now = contents::digest(reader, of.size, of.key).map_err(unreadable)?;
+            if (now, program::modified_ns(meta)) == (digest, modified_ns) {
+                return Ok(());
+            }
+            Err(foreign("somebody wrote to it after the program of uflip that wrote it"))
+        }
+    }
 }
 
 /// One whose making was cut off.

@@ -3,10 +3,12 @@
 //! One JSON object: `format` (`uflip-scratch-2`), `key` (of the stamps, 16
 //! hexadecimal digits after `0x`), `st_dev` and `st_ino` of the file, `born_ns`
 //! (its birth in ns since 1970, 0 where the file system keeps none), `size` of
-//! what is measured in bytes, `created` in seconds since 1970, `complete`. A
+//! what is measured in bytes, `created` in seconds since 1970, `complete`. Where a
+//! program wrote it, `programmed`: `open` while it does, afterwards a digest of
+//! what it left, and `modified_ns`, when it was last written in ns since 1970. A
 //! copy of both files has another inode, and a file that took over the inode of
-//! a removed one has another birth, and never our header. Written here, as
-//! eight flat fields need no JSON crate below every other one.
+//! a removed one has another birth, and never our header. Written here, as a few
+//! flat fields need no JSON crate below every other one.
 //!
 //! Format 1 had no key, and nothing stood in the file: such files are not known
 //! as ours any more.
@@ -24,6 +26,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const FORMAT: &str = "uflip-scratch-2";
 const OLD_FORMAT: &str = "uflip-scratch-1";
 
+/// Whether a program wrote what is in the file, without stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Programmed {
+    /// All of it is ours as runs write it.
+    No,
+    /// One may be writing, or was cut off: nothing tells what is in it.
+    Open,
+    /// It was left so.
+    Closed {
+        /// Of what was in it ([`super::contents::digest`]).
+        digest: u64,
+        /// When it was last written.
+        modified_ns: u64,
+    },
+}
+
 /// What the sidecar says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sidecar {
@@ -39,6 +57,7 @@ pub(crate) struct Sidecar {
     pub created: u64,
     /// False while the file is being written.
     pub complete: bool,
+    pub programmed: Programmed,
 }
 
 /// What is at the sidecar's place.
@@ -83,6 +102,7 @@ impl Sidecar {
             size,
             created,
             complete: false,
+            programmed: Programmed::No,
         })
     }
 
@@ -92,8 +112,15 @@ impl Sidecar {
     }
 
     fn to_json(self) -> String {
+        let programmed = match self.programmed {
+            Programmed::No => String::new(),
+            Programmed::Open => ",\"programmed\":\"open\"".to_string(),
+            Programmed::Closed { digest, modified_ns } => {
+                format!(",\"programmed\":\"{digest:#018x}\",\"modified_ns\":{modified_ns}")
+            }
+        };
         format!(
-            "{{\"format\":\"{FORMAT}\",\"key\":\"{:#018x}\",\"st_dev\":{},\"st_ino\":{},\"born_ns\":{},\"size\":{},\"created\":{},\"complete\":{}}}\n",
+            "{{\"format\":\"{FORMAT}\",\"key\":\"{:#018x}\",\"st_dev\":{},\"st_ino\":{},\"born_ns\":{},\"size\":{},\"created\":{},\"complete\":{}{programmed}}}\n",
             self.key.0, self.st_dev, self.st_ino, self.born_ns, self.size, self.created, self.complete
         )
     }
@@ -102,15 +129,26 @@ impl Sidecar {
     fn from_json(text: &str) -> Option<Sidecar> {
         let number = |key: &str| value(text, key)?.parse::<u64>().ok();
         (value(text, "format")? == format!("\"{FORMAT}\"")).then_some(())?;
-        let key = value(text, "key")?.strip_prefix("\"0x")?.strip_suffix('"').filter(|k| k.len() == 16)?;
+        let hexadecimal = |written: &str| {
+            let digits = written.strip_prefix("\"0x")?.strip_suffix('"').filter(|k| k.len() == 16)?;
+            u64::from_str_radix(digits, 16).ok()
+        };
+        let programmed = match value(text, "programmed") {
+            None => Programmed::No,
+            Some("\"open\"") => Programmed::Open,
+            Some(digest) => {
+                Programmed::Closed { digest: hexadecimal(digest)?, modified_ns: number("modified_ns")? }
+            }
+        };
         Some(Sidecar {
-            key: Key(u64::from_str_radix(key, 16).ok()?),
+            key: Key(hexadecimal(value(text, "key")?)?),
             st_dev: number("st_dev")?,
             st_ino: number("st_ino")?,
             born_ns: number("born_ns")?,
             size: number("size")?,
             created: number("created")?,
             complete: value(text, "complete")?.parse().ok()?,
+            programmed,
         })
     }
 }
@@ -189,7 +227,9 @@ mod tests {
         size: 4,
         created: 5,
         complete: true,
+        programmed: Programmed::No,
     };
+    const LEFT: Programmed = Programmed::Closed { digest: 0xcd, modified_ns: 6 };
 
     #[test]
     fn what_is_written_is_read() {
@@ -197,6 +237,15 @@ mod tests {
         assert_eq!(understand(&ONE.to_json()), Found::Ours(ONE));
         let spaced = ONE.to_json().replace(':', " : ").replace(',', ",\n  ");
         assert_eq!(understand(&spaced), Found::Ours(ONE));
+        assert!(!ONE.to_json().contains("programmed"), "as before there were programs");
+        for programmed in [Programmed::Open, LEFT] {
+            let one = Sidecar { programmed, ..ONE };
+            assert_eq!(understand(&one.to_json()), Found::Ours(one));
+        }
+        let left = Sidecar { programmed: LEFT, ..ONE }.to_json();
+        for bad in [left.replace("0x00000000000000cd", "closed"), left.replace("modified_ns", "modified")] {
+            assert_eq!(understand(&bad), Found::Nothing, "{bad}");
+        }
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub const OTHER_IOS: u64 = 8;
 pub const OTHER_SHARE: f64 = 0.05;
 /// Share of the run in which somebody waited for a processor.
 pub const STALL_SHARE: f64 = 0.25;
+/// How often the stalls are looked at during a run.
+pub const PERIOD: Nanos = Nanos::from_secs(1);
 /// The higher clock frequency over the lower.
 pub const FREQUENCY_RATIO: f64 = 1.2;
 
@@ -68,11 +70,25 @@ pub struct Disturbed {
     /// Times that a processor was throttled for its heat; None for never.
     #[serde(default)]
     pub throttles: Option<u64>,
+    /// As `cpu_stall_share`, of the run's worst [`PERIOD`]: a long run can hide a
+    /// short stall. None for runs shorter than that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_stall_peak_share: Option<f64>,
+}
+
+impl Disturbed {
+    /// Whether any of it matters to a run of `ios` IOs.
+    pub fn matters(&self, ios: u64) -> bool {
+        let busy_device =
+            self.other_ios.is_some_and(|n| n >= OTHER_IOS && n as f64 >= OTHER_SHARE * ios as f64);
+        let busy_machine = self.cpu_stall_share.is_some_and(|s| s >= STALL_SHARE);
+        busy_device || busy_machine || self.cpu_mhz.is_some() || self.throttles.is_some()
+    }
 }
 
 /// What went on beside run `run` of `ios` IOs, between two samples `elapsed`
-/// apart; None where nothing that matters did.
-pub fn compare(run: u32, ios: u64, elapsed: Nanos, before: &Sample, after: &Sample) -> Option<Disturbed> {
+/// apart, whether it matters or not.
+pub fn compare(run: u32, ios: u64, elapsed: Nanos, before: &Sample, after: &Sample) -> Disturbed {
     let all = after.device_ios.zip(before.device_ios).map(|(a, b)| a.saturating_sub(b));
     let other_ios = all.map(|all| all.saturating_sub(ios));
     let share = |a: Option<Nanos>, b: Option<Nanos>| {
@@ -80,14 +96,11 @@ pub fn compare(run: u32, ios: u64, elapsed: Nanos, before: &Sample, after: &Samp
         (elapsed.0 > 0).then(|| a.saturating_sub(b).0 as f64 / elapsed.0 as f64)
     };
     let cpu_stall_share = share(after.cpu_stall, before.cpu_stall);
-    let busy_device = other_ios.is_some_and(|n| n >= OTHER_IOS && n as f64 >= OTHER_SHARE * ios as f64);
-    let busy_machine = cpu_stall_share.is_some_and(|s| s >= STALL_SHARE);
     let cpu_mhz = before.cpu_mhz.zip(after.cpu_mhz).map(|(a, b)| [a, b]);
     let cpu_mhz = cpu_mhz.filter(|[a, b]| a.max(*b) >= FREQUENCY_RATIO * a.min(*b));
     let throttles =
         after.throttles.zip(before.throttles).map(|(a, b)| a.saturating_sub(b)).filter(|n| *n > 0);
-    let unsteady = cpu_mhz.is_some() || throttles.is_some();
-    (busy_device || busy_machine || unsteady).then(|| Disturbed {
+    Disturbed {
         run,
         other_ios,
         cpu_stall_share,
@@ -95,7 +108,8 @@ pub fn compare(run: u32, ios: u64, elapsed: Nanos, before: &Sample, after: &Samp
         load: after.load,
         cpu_mhz,
         throttles,
-    })
+        cpu_stall_peak_share: None,
+    }
 }
 
 #[cfg(test)]
@@ -109,24 +123,29 @@ mod tests {
         Sample { device_ios, cpu_stall: stall, io_stall: stall, load, cpu_mhz, throttles }
     }
 
+    fn matters(found: Disturbed) -> Option<Disturbed> {
+        Some(found).filter(|found| found.matters(1000))
+    }
+
     #[test]
     fn only_what_others_did_counts() {
         let second = Nanos::from_secs(1);
-        let judge =
-            |ios: u64, stall: u64| compare(3, 1000, second, &sample(500, 10), &sample(500 + ios, 10 + stall));
+        let judge = |ios: u64, stall: u64| {
+            matters(compare(3, 1000, second, &sample(500, 10), &sample(500 + ios, 10 + stall)))
+        };
         assert_eq!(judge(1000, 0), None);
         assert_eq!(judge(1040, 200), None);
         assert_eq!(judge(1060, 0).unwrap().other_ios, Some(60));
         assert_eq!(judge(900, 300).unwrap().cpu_stall_share, Some(0.3));
         let unknown = Sample::default();
-        assert_eq!(compare(3, 1000, second, &unknown, &sample(9999, 0)), None);
+        assert_eq!(matters(compare(3, 1000, second, &unknown, &sample(9999, 0))), None);
     }
 
     #[test]
     fn a_processor_that_changes_its_pace_disturbs() {
         let judge = |mhz: f64, throttles: u64| {
             let after = Sample { cpu_mhz: Some(mhz), throttles: Some(throttles), ..sample(1500, 10) };
-            compare(3, 1000, Nanos::from_secs(1), &sample(500, 10), &after)
+            matters(compare(3, 1000, Nanos::from_secs(1), &sample(500, 10), &after))
         };
         assert_eq!((judge(3000.0, 7), judge(2600.0, 7)), (None, None));
         let slow = judge(2000.0, 7).unwrap();

@@ -65,13 +65,6 @@ impl MeanInterval {
     pub fn relative_half_width(&self) -> Option<f64> {
         (self.mean_ns > 0.0).then(|| (self.high_ns - self.low_ns) / 2.0 / self.mean_ns)
     }
-
-    /// The standard error that a symmetric interval of this width would have,
-    /// by Student's t with one degree of freedom less than batches.
-    pub fn standard_error_ns(&self) -> f64 {
-        let t = student_t(0.5 + self.level / 2.0, (self.batches.max(2) - 1) as f64);
-        (self.high_ns - self.low_ns) / 2.0 / t
-    }
 }
 
 /// IOs after which response times have forgotten each other: 1 for independent

@@ -64,13 +64,6 @@ pub fn steady(round_means_ns: &[f64], rule: &SteadyRule) -> Option<Steady> {
     Some(Steady { steady, rounds: round_means_ns.len(), mean_ns: average, range, rise })
 }
 
-/// The number of rounds after which the criterion first held; None where it
-/// never did.
-pub fn rounds_to_steady(round_means_ns: &[f64], rule: &SteadyRule) -> Option<usize> {
-    (rule.window_rounds..=round_means_ns.len())
-        .find(|&rounds| steady(&round_means_ns[..rounds], rule).is_some_and(|s| s.steady))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,8 +88,8 @@ mod tests {
         let rule = SteadyRule::default();
         let means: Vec<f64> = (0..12).map(|i| 100.0 * (1.0 + (-f64::from(i)).exp())).collect();
         // By hand: rounds 3 to 7 still fall by 12 %, rounds 4 to 8 by 5 %.
-        assert_eq!(rounds_to_steady(&means, &rule), Some(8));
-        assert_eq!(rounds_to_steady(&means[..6], &rule), None);
+        let is_steady = |rounds: &usize| steady(&means[..*rounds], &rule).is_some_and(|s| s.steady);
+        assert_eq!((0..=12).find(is_steady), Some(8));
         assert_eq!(steady(&means[..4], &rule), None);
         assert_eq!(steady(&[0.0; 9], &rule), None);
     }

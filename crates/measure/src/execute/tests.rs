@@ -60,7 +60,7 @@ impl Device for Fake {
                 break;
             }
             chunk.push(IoRecord::new(&io, 0, submit, RESPONSE));
-            self.clock = self.clock + RESPONSE + io.wait;
+            self.clock = io.arrival.due(self.clock) + RESPONSE;
             end.ios += 1;
         }
         recorder.finish(chunk);
@@ -139,7 +139,13 @@ impl Sink for Memory {
         assert_eq!(n, outcome.end.ios);
         self.kept.insert(run.id);
         self.outcomes.push((run.id, outcome.clone()));
-        Ok(RunStats { running: stats(n), all: stats(n), by_pattern: Vec::new() })
+        Ok(RunStats {
+            running: stats(n),
+            all: stats(n),
+            by_pattern: Vec::new(),
+            by_mode: Vec::new(),
+            late: None,
+        })
     }
     fn abandon(&mut self) {
         self.abandoned.extend(self.begun.take());

@@ -92,8 +92,8 @@ pub fn drive_segment(
     }
     let mut watch = |event: &Progress<'_>| {
         if let Progress::RunFinished { spec, stats, elapsed } = event {
-            let end = RunEnd { ios: stats.all.n, elapsed: *elapsed, ..RunEnd::default() };
-            kept.extend(throughput(bytes_of(spec, stats.all.n), &end).map(|t| (spec.id, t)));
+            let end = RunEnd { ios: stats.ios(), elapsed: *elapsed, ..RunEnd::default() };
+            kept.extend(throughput(bytes_of(spec, stats.ios()), &end).map(|t| (spec.id, t)));
         }
         progress(event);
     };

@@ -7,11 +7,12 @@
 //!
 //! Source: paper 000/001, section 3.1.
 
+use super::arrivals::Arrivals;
 use super::location::Walk;
 use super::mix::Ratio;
 use super::{Basic, Pattern, PatternError, Timing};
 use uflip_device::rng::derive_seed;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Stream};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Stream};
 
 /// One basic pattern on its way: IO after IO without end.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ impl Source {
     fn new(basic: &Basic, pattern: u8, seed: u64) -> Result<Source, PatternError> {
         let (slots, base) = basic.slots()?;
         let (pause, burst) = match basic.timing {
-            Timing::Consecutive | Timing::Synced { .. } => (Nanos::ZERO, u64::MAX),
+            Timing::Consecutive | Timing::Synced { .. } | Timing::Open { .. } => (Nanos::ZERO, u64::MAX),
             Timing::Pause { pause } => (pause, 1),
             Timing::Burst { pause, burst } => (pause, u64::from(burst)),
         };
@@ -56,18 +57,24 @@ impl Source {
         if self.until_sync == 0 {
             self.until_sync = self.sync;
             let mode = Mode::Flush;
-            return Io { wait: Nanos::ZERO, offset: Bytes(0), size: 0, mode, pattern: self.pattern };
+            return Io {
+                arrival: Arrival::CONSECUTIVE,
+                offset: Bytes(0),
+                size: 0,
+                mode,
+                pattern: self.pattern,
+            };
         }
         self.until_sync -= 1;
-        let wait = if self.until_pause == 0 {
+        let arrival = if self.until_pause == 0 {
             self.until_pause = self.burst;
-            self.pause
+            Arrival::After(self.pause)
         } else {
-            Nanos::ZERO
+            Arrival::CONSECUTIVE
         };
         self.until_pause -= 1;
         Io {
-            wait,
+            arrival,
             offset: Bytes(self.base + self.walk.next_slot() * self.io_size),
             // At most IoRecord::MAX_SIZE, as `Basic::slots` made sure.
             size: self.io_size as u32,
@@ -77,8 +84,24 @@ impl Source {
     }
 }
 
+/// The intended instants of stream `stream` of `streams`; `None` in a closed loop.
+fn arrivals(timing: Timing, stream: u64, streams: u64, seed: u64) -> Option<Arrivals> {
+    let Timing::Open { rate, gaps } = timing else { return None };
+    Some(Arrivals::new(rate, gaps, stream, streams, seed))
+}
+
+/// `io` at its intended instant, where it has one.
+#[inline]
+fn arriving(mut io: Io, arrivals: &mut Option<Arrivals>) -> Io {
+    if let Some(arrivals) = arrivals {
+        io.arrival = Arrival::At(arrivals.next_instant());
+    }
+    io
+}
+
 struct BasicStream {
     source: Source,
+    arrivals: Option<Arrivals>,
     left: u64,
 }
 
@@ -88,7 +111,7 @@ impl Iterator for BasicStream {
     #[inline]
     fn next(&mut self) -> Option<Io> {
         self.left = self.left.checked_sub(1)?;
-        Some(self.source.next_io())
+        Some(arriving(self.source.next_io(), &mut self.arrivals))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -99,6 +122,7 @@ impl Iterator for BasicStream {
 struct MixStream {
     first: Source,
     second: Source,
+    arrivals: Option<Arrivals>,
     ratio: Ratio,
     /// Place in the round: below `ratio.first()` it is pattern 1's turn.
     place: u64,
@@ -113,7 +137,8 @@ impl Iterator for MixStream {
         self.left = self.left.checked_sub(1)?;
         let turn_of_first = self.place < u64::from(self.ratio.first());
         self.place = if self.place + 1 == self.ratio.round() { 0 } else { self.place + 1 };
-        Some(if turn_of_first { self.first.next_io() } else { self.second.next_io() })
+        let io = if turn_of_first { self.first.next_io() } else { self.second.next_io() };
+        Some(arriving(io, &mut self.arrivals))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -123,21 +148,27 @@ impl Iterator for MixStream {
 
 impl Pattern {
     /// Its streams, each of `io_count` IOs; a mix is one stream. Stream number
-    /// `p`, and pattern number `p` of a mix, draws from `derive_seed(seed, p)`.
+    /// `p`, and pattern number `p` of a mix, draws from `derive_seed(seed, p)`. How
+    /// streams share a rate is told in [`super::arrivals`].
     ///
     /// # Errors
     /// [`PatternError`] where TargetSize is open or holds no IO, or a parameter
     /// is out of range.
     pub fn streams(&self, io_count: u64, seed: u64) -> Result<Vec<Stream>, PatternError> {
         super::in_range("parallel", self.stream_count() as u64, 1, IoRecord::MAX_STREAMS as u64)?;
+        self.one_arrival_rule()?;
         if let Pattern::Mix { first, second, ratio } = self {
+            let arrivals = arrivals(first.timing, 0, 1, derive_seed(seed, 0));
             let first = Source::new(first, 0, derive_seed(seed, 0))?;
             let second = Source::new(second, 1, derive_seed(seed, 1))?;
-            return Ok(vec![Box::new(MixStream { first, second, ratio: *ratio, place: 0, left: io_count })]);
+            let (ratio, left) = (*ratio, io_count);
+            return Ok(vec![Box::new(MixStream { first, second, arrivals, ratio, place: 0, left })]);
         }
+        let shared_by = if let Pattern::Replicated { degree, .. } = self { u64::from(*degree) } else { 1 };
         let stream = |(p, basic): (u64, &Basic)| -> Result<Stream, PatternError> {
             let source = Source::new(basic, 0, derive_seed(seed, p))?;
-            Ok(Box::new(BasicStream { source, left: io_count }))
+            let arrivals = arrivals(basic.timing, p % shared_by, shared_by, derive_seed(seed, p));
+            Ok(Box::new(BasicStream { source, arrivals, left: io_count }))
         };
         (0..).zip(&self.parts()).map(stream).collect()
     }

@@ -2,7 +2,7 @@
 //! leaves open, the text form, and the known bugs of an earlier tool.
 use super::*;
 use proptest::prelude::*;
-use uflip_device::Io;
+use uflip_device::{Arrival, Io};
 
 const GEOMETRY: Geometry = Geometry { capacity: Bytes(1 << 30), sector: Bytes(512) };
 
@@ -21,7 +21,7 @@ fn offsets(text: &str, count: u64) -> Vec<u64> {
 
 /// The waits in milliseconds.
 fn waits(text: &str, count: u64) -> Vec<u64> {
-    ios(&parse(text), count, 1).iter().map(|io| io.wait.0 / 1_000_000).collect()
+    ios(&parse(text), count, 1).iter().map(|io| io.arrival.due(Nanos(0)).0 / 1_000_000).collect()
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn baseline_sequential_is_target_offset_plus_i_io_sizes() {
     );
     let all = ios(&parse("SW(io_size=1K, target_size=4K)"), 2, 1);
     let io = |offset| Io {
-        wait: Nanos::ZERO,
+        arrival: Arrival::CONSECUTIVE,
         offset: Bytes(offset),
         size: 1024,
         mode: uflip_device::Mode::Write,
@@ -304,6 +304,73 @@ fn a_wrong_text_says_where_and_what() {
     }
 }
 
+/// The intended instants in microseconds; `None` for an IO of a closed loop.
+fn instants(text: &str, count: u64) -> Vec<Option<u64>> {
+    let instant = |io: &Io| match io.arrival {
+        Arrival::At(instant) => Some(instant.0 / 1000),
+        Arrival::After(_) => None,
+    };
+    ios(&parse(text), count, 1).iter().map(instant).collect()
+}
+
+#[test]
+fn an_open_loop_has_instants_of_its_own_in_each_stream() {
+    assert_eq!(instants("RW(target_size=1M, rate=2000/s)", 3), [Some(0), Some(500), Some(1000)]);
+    // Replicated: the rate is that of the whole pattern.
+    let (first, second) = ([Some(0), Some(1000)], [Some(500), Some(1500)]);
+    assert_eq!(instants("2 x RW(target_size=1M, rate=2000/s)", 2), [first, second].concat());
+    // Side by side: each has its own, or none.
+    let beside = "SR(target_size=1M, rate=10/s) | RW(target_size=1M, rate=20/s) | SR(target_size=1M)";
+    assert_eq!(instants(beside, 2), [Some(0), Some(100_000), Some(0), Some(50_000), None, None]);
+    // A mix is one stream.
+    let mix = "2 SR(target_size=1M, rate=1000/s) / 1 RW(target_size=1M, rate=1000/s)";
+    assert_eq!(instants(mix, 4), [Some(0), Some(1000), Some(2000), Some(3000)]);
+    let poisson = |text| instants(text, 50);
+    assert_eq!(poisson("RW(target_size=1M, poisson=5/s)"), poisson("SR(target_size=1M, poisson=5/s)"));
+    assert_ne!(poisson("RW(target_size=1M, poisson=5/s)"), poisson("RW(target_size=1M, rate=5/s)"));
+}
+
+#[test]
+fn an_open_loop_goes_where_the_closed_one_goes() {
+    let places = |timing: &str| {
+        let text = format!("3 x RW(target_size=1G{timing})");
+        ios(&parse(&text), 50, 9).iter().map(|io| (io.offset, io.size, io.mode)).collect::<Vec<_>>()
+    };
+    assert_eq!(places(""), places(", poisson=100/s"));
+}
+
+#[test]
+fn a_mix_arrives_by_one_rule_and_instants_fit_a_record() {
+    for (text, taken) in [
+        ("1 SR(rate=10/s) / 1 RW(rate=10/s)", true),
+        ("1 SR(rate=10/s) / 1 RW", false),
+        ("1 SR(rate=10/s) / 1 RW(rate=11/s)", false),
+        ("1 SR(rate=10/s) / 1 RW(poisson=10/s)", false),
+        ("1 SR(pause=1ms) / 1 RW", true),
+    ] {
+        let pattern = parse(text).resolve(GEOMETRY).unwrap();
+        assert_eq!(pattern.check(GEOMETRY).is_ok(), taken, "{text}");
+        assert_eq!(pattern.streams(1, 1).is_ok(), taken, "{text}");
+    }
+    let error = parse("1 SR(rate=10/s) / 1 RW").check(GEOMETRY).unwrap_err().to_string();
+    assert!(error.contains("rate 10/s is not consecutive; type the same rate="), "{error}");
+    let slow = parse("4 x RW(rate=0.5/s)");
+    assert_eq!(slow.check_instants(500_000), Ok(()));
+    let error = slow.check_instants(1_000_000).unwrap_err().to_string();
+    assert!(error.contains("4000000 IOs at 0.5/s take") && error.contains("type fewer IOs"), "{error}");
+}
+
+#[test]
+fn a_rate_stands_alone_and_is_told_from_none() {
+    for text in ["SR(rate=1/s, pause=1ms)", "SR(rate=1/s, poisson=1/s)", "SR(rate=1/s, sync=2)"] {
+        let error = text.parse::<Pattern>().unwrap_err().to_string();
+        assert!(error.contains("either rate or poisson, without pause, burst and sync"), "{error}");
+    }
+    let error = "SR(rate=fast)".parse::<Pattern>().unwrap_err().to_string();
+    assert!(error.contains("such as 2000/s") && error.contains("'fast'"), "{error}");
+    assert_eq!(parse("SR(rate=2000)").to_string(), "SR(io_size=32K, target_offset=0B, rate=2000/s)");
+}
+
 fn any_basic(target: u64) -> impl Strategy<Value = Basic> {
     let location = prop_oneof![
         Just(Location::Sequential),
@@ -317,6 +384,10 @@ fn any_basic(target: u64) -> impl Strategy<Value = Basic> {
         // Longer ones are refused: see tests/extremes.rs.
         (0..=IoRecord::MAX_SUBMIT.0).prop_map(|n| Timing::Pause { pause: Nanos(n) }),
         (0..=IoRecord::MAX_SUBMIT.0, 1u32..).prop_map(|(n, burst)| Timing::Burst { pause: Nanos(n), burst }),
+        (1u64..=1_000_000_000_000, any::<bool>()).prop_map(|(n, poisson)| Timing::Open {
+            rate: Rate::from_thousandths(n).unwrap(),
+            gaps: if poisson { Gaps::Poisson } else { Gaps::Fixed },
+        }),
     ];
     let numbers = (1u64..70_000, 0u64..40_000, 0..target, prop::option::of(0..target));
     (any::<bool>(), location, timing, numbers).prop_map(|(write, location, timing, numbers)| Basic {

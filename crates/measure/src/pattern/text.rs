@@ -18,6 +18,9 @@
 //!                        4503599627370495ns, the 52 bits of a record
 //!         | burst        IOs from 1, with pause
 //!         | sync         IOs from 1, after which comes a flush; without pause
+//!         | rate         an open loop: IOs a second of the whole pattern, at fixed
+//!                        gaps, 2000/s 0.5/s; without pause, burst and sync
+//!         | poisson      the same with exponential gaps: a Poisson process
 //! ```
 //! Not given: io_size 32K, io_shift and target_offset 0, target_size what is
 //! left of the target, no pause. What is printed is exact and parses back to
@@ -27,14 +30,14 @@
 //! `2 SR / 1 RR`.
 
 use super::{
-    Baseline, Basic, DEFAULT_IO_SIZE, Location, Mode, Pattern, PatternError, Ratio, Timing, check_pause,
+    Baseline, Basic, DEFAULT_IO_SIZE, Gaps, Location, Mode, Pattern, PatternError, Rate, Ratio, Timing,
+    check_pause,
 };
 use std::fmt;
 use std::str::FromStr;
 use uflip_device::{Bytes, Nanos};
 
-const KEYS: &str =
-    "io_size, io_shift, target_offset, target_size, incr, partitions, start, repeat, pause, burst or sync";
+const KEYS: &str = "io_size, io_shift, target_offset, target_size, incr, partitions, start, repeat, pause, burst, sync, rate or poisson";
 
 const LONGEST_PAUSE: &str =
     "a pause of at most 4503599627370495ns (52 days: submission times have 52 bits of nanoseconds)";
@@ -61,19 +64,23 @@ impl fmt::Display for Basic {
             Timing::Pause { pause } => write!(f, ", pause={}", pause.exact())?,
             Timing::Burst { pause, burst } => write!(f, ", pause={}, burst={burst}", pause.exact())?,
             Timing::Synced { every } => write!(f, ", sync={every}")?,
+            Timing::Open { rate, gaps: Gaps::Fixed } => write!(f, ", rate={rate}")?,
+            Timing::Open { rate, gaps: Gaps::Poisson } => write!(f, ", poisson={rate}")?,
         }
         f.write_str(")")
     }
 }
 
 impl fmt::Display for Timing {
-    /// `consecutive`, `pause 1ms`, `burst 10 pause 100ms`, `sync 4`.
+    /// `consecutive`, `pause 1ms`, `burst 10 pause 100ms`, `sync 4`, `rate 2000/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Timing::Consecutive => f.write_str("consecutive"),
             Timing::Pause { pause } => write!(f, "pause {}", pause.exact()),
             Timing::Burst { pause, burst } => write!(f, "burst {burst} pause {}", pause.exact()),
             Timing::Synced { every } => write!(f, "sync {every}"),
+            Timing::Open { rate, gaps: Gaps::Fixed } => write!(f, "rate {rate}"),
+            Timing::Open { rate, gaps: Gaps::Poisson } => write!(f, "poisson {rate}"),
         }
     }
 }
@@ -310,6 +317,13 @@ impl<'a> Parser<'a> {
             }
             basic.timing = Timing::Synced { every };
         }
+        for (open, gaps) in [(keys.rate, Gaps::Fixed), (keys.poisson, Gaps::Poisson)] {
+            let Some((rate, at)) = open else { continue };
+            if basic.timing != Timing::Consecutive {
+                return fail(at, "either rate or poisson, without pause, burst and sync");
+            }
+            basic.timing = Timing::Open { rate, gaps };
+        }
         Ok(basic)
     }
 }
@@ -325,6 +339,8 @@ struct Keys<'a> {
     pause: Option<Nanos>,
     burst: Option<(u32, usize)>,
     sync: Option<(u32, usize)>,
+    rate: Option<(Rate, usize)>,
+    poisson: Option<(Rate, usize)>,
 }
 
 impl<'a> Keys<'a> {
@@ -339,6 +355,8 @@ impl<'a> Keys<'a> {
             pause: None,
             burst: None,
             sync: None,
+            rate: None,
+            poisson: None,
         }
     }
 
@@ -347,6 +365,7 @@ impl<'a> Keys<'a> {
         let size = || value.parse::<Bytes>().map_err(|_| "a size such as 512B, 32K or 1G");
         let count = || value.parse().ok().filter(|n| *n > 0).ok_or("a number from 1 to 4294967295");
         let int = || value.parse().map_err(|_| "a whole number such as -1, 0 or 4");
+        let rate = || value.parse().map_err(|_| Rate::FORM);
         let time = || value.parse().map_err(|_| "a time such as 100us, 1.5ms or 1s");
         match key {
             "io_size" => self.basic.io_size = size()?,
@@ -365,6 +384,8 @@ impl<'a> Keys<'a> {
                 self.pause = Some(pause);
             }
             "sync" => self.sync = Some((count()?, at)),
+            "rate" => self.rate = Some((rate()?, at)),
+            "poisson" => self.poisson = Some((rate()?, at)),
             _ => self.burst = Some((count()?, at)),
         }
         self.seen.push(key);

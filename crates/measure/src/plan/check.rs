@@ -183,7 +183,9 @@ fn one_run(run: &RunSpec, geometry: Geometry) -> Result<(), Wrong> {
             "type one, such as target_size=1G; a plan says where each run goes",
         );
     }
-    if let Err(error) = pattern.check(geometry) {
+    // With a limit, what is due later is not begun.
+    let instants = run.time_limit.map_or_else(|| pattern.check_instants(run.io_count), |_| Ok(()));
+    if let Err(error) = pattern.check(geometry).and(instants) {
         let text = error.to_string();
         // The pattern's own words say what to type.
         let (what, instead) = text.rsplit_once("; ").unwrap_or((&text, "mend the pattern"));

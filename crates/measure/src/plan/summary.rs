@@ -130,7 +130,9 @@ impl Plan {
                 let one = |(basic, ios): (&Basic, u64)| {
                     ios as f64 * io_ms(basic.baseline(), basic.io_size.0 as f64)
                 };
-                shares(run).into_iter().map(one).sum::<f64>() + waits_ms(run)
+                let busy = shares(run).into_iter().map(one).sum::<f64>();
+                // IOs of an open loop take their time while others are waited for.
+                if run.work.is_open_loop() { busy.max(waits_ms(run)) } else { busy + waits_ms(run) }
             }
         };
         // A sum too large for the type is held at its end by the conversion.
@@ -148,8 +150,18 @@ pub(crate) fn waits(run: &RunSpec) -> Nanos {
     Nanos((waits_ms(run) * 1e6) as u64)
 }
 
-/// Streams of a replicated pattern wait at the same time.
+/// Streams of a replicated pattern wait at the same time. An open loop lasts until
+/// its last IO is due.
 fn waits_ms(run: &RunSpec) -> f64 {
+    if let Some(pattern) = run.pattern().filter(|pattern| pattern.is_open_loop()) {
+        let lasts = |(basic, ios): (&Basic, u64)| match basic.timing.rate() {
+            // A mix is one stream with one rate.
+            Some(rate) if matches!(pattern, Pattern::Mix { .. }) => rate.time_of(run.io_count),
+            Some(rate) => rate.time_of(ios),
+            None => Nanos((pauses_ms(basic.timing, ios) * 1e6) as u64),
+        };
+        return shares(run).into_iter().map(lasts).max().unwrap_or_default().as_millis_f64();
+    }
     let streams = match run.pattern() {
         Some(pattern @ Pattern::Replicated { .. }) => pattern.stream_count().max(1) as f64,
         _ => 1.0,
@@ -161,7 +173,7 @@ fn waits_ms(run: &RunSpec) -> f64 {
 fn pauses_ms(timing: Timing, ios: u64) -> f64 {
     let between = ios.saturating_sub(1) as f64;
     match timing {
-        Timing::Consecutive | Timing::Synced { .. } => 0.0,
+        Timing::Consecutive | Timing::Synced { .. } | Timing::Open { .. } => 0.0,
         Timing::Pause { pause } => between * pause.as_millis_f64(),
         Timing::Burst { pause, burst } => (between / f64::from(burst.max(1))).floor() * pause.as_millis_f64(),
     }

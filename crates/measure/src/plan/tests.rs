@@ -138,7 +138,7 @@ fn quick_pauses_are_bounded() {
     for run in plan(Preset::Quick, DISK).runs() {
         let ios = run.io_count;
         let pauses = match run.work.basics()[0].timing {
-            Timing::Consecutive | Timing::Synced { .. } => 0,
+            Timing::Consecutive | Timing::Synced { .. } | Timing::Open { .. } => 0,
             Timing::Pause { pause } => (ios - 1) * pause.0,
             Timing::Burst { pause, burst } => {
                 assert!(ios > u64::from(burst), "no pause at all");

@@ -75,6 +75,11 @@ impl Work {
         }
     }
 
+    /// True where its IOs are due at instants of their own.
+    pub fn is_open_loop(&self) -> bool {
+        self.pattern().is_some_and(Pattern::is_open_loop)
+    }
+
     /// True where it changes what the device holds.
     pub fn writes(&self) -> bool {
         match self {

@@ -16,7 +16,7 @@
 
 use crate::pattern::permute::Permutation;
 use uflip_device::rng::{derive_seed, splitmix64};
-use uflip_device::{Bytes, Io, Mode, Nanos};
+use uflip_device::{Arrival, Bytes, Io, Mode};
 
 /// The writes of the complete random state.
 pub(super) struct Complete {
@@ -64,7 +64,7 @@ impl Iterator for Complete {
             let (from, length) = self.piece(number);
             if length > 0 {
                 return Some(Io {
-                    wait: Nanos::ZERO,
+                    arrival: Arrival::CONSECUTIVE,
                     offset: Bytes(from * self.sector_bytes),
                     size: (length * self.sector_bytes) as u32,
                     mode: Mode::Write,

@@ -64,7 +64,7 @@ fn ios(subject: &Subject, row: &RunRow) -> Result<Vec<(u64, u64)>, StoreError> {
         &path,
         |group| group < groups,
         |_, _, records| {
-            ios.extend(records.iter().map(|r| (r.submit().0, r.response().0)));
+            ios.extend(records.iter().map(|r| (r.due().0, r.response().0)));
             Ok(())
         },
     )?;

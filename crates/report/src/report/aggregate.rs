@@ -132,7 +132,7 @@ impl Aggregator {
         self.seen[stream] += 1;
         let cell = (io.saturating_mul(self.cells as u64) / self.length) as usize;
         let cell = cell.min(self.cells - 1);
-        self.starts[cell] = self.starts[cell].min(record.submit().0);
+        self.starts[cell] = self.starts[cell].min(record.due().0);
         let code = rounded(ns);
         let at = &mut self.over_time[class][cell];
         at.add(ns);
@@ -153,7 +153,7 @@ impl Aggregator {
         self.slowest.push(Reverse(Outlier {
             response: record.response().0,
             io,
-            submit: record.submit().0,
+            submit: record.due().0,
             offset: record.offset().0,
             class: class as i64,
             row: self.n,
@@ -291,11 +291,16 @@ fn cells_of(blob: &mut Blob, names: [&'static str; 4], cells: &[Cell]) {
 mod tests {
     use super::super::blob::tests::columns;
     use super::*;
-    use uflip_device::{Bytes, Io, Mode, Nanos};
+    use uflip_device::{Arrival, Bytes, Io, Mode, Nanos};
 
     fn record(i: u64, ns: u64) -> IoRecord {
-        let io =
-            Io { wait: Nanos(0), offset: Bytes(i % 1000 * 4096), size: 4096, mode: Mode::Read, pattern: 0 };
+        let io = Io {
+            arrival: Arrival::CONSECUTIVE,
+            offset: Bytes(i % 1000 * 4096),
+            size: 4096,
+            mode: Mode::Read,
+            pattern: 0,
+        };
         IoRecord::new(&io, 0, Nanos(i * 100), Nanos(ns))
     }
 

@@ -64,14 +64,16 @@ function baselineSection() {
   const means = view.baselines.map(b => b.stats.mean_ns).filter(v => v !== null).sort((a, b) => a - b);
   const [unit, scale] = unitFor(means[means.length >> 1] || 1e3);
   const columns = [["IOs", "n"], ["mean", "mean_ns"], ["sd", "sd_ns"], ["min", "min_ns"], ["p50", "p50_ns"], ["p90", "p90_ns"], ["p95", "p95_ns"], ["p99", "p99_ns"], ["p99.9", "p999_ns"], ["p99.99", "p9999_ns"], ["max", "max_ns"]];
+  const told = [["write amplification", b => b.write_amplification], ["µJ an IO", b => b.energy_uj_per_io]].filter(([, get]) => view.baselines.some(b => Number.isFinite(get(b))));
+  const beside = b => told.map(([, get]) => el("td", {}, Number.isFinite(get(b)) ? three(get(b)) : "–"));
   return el("section", { id: "baselines" }, el("h2", {}, "Baselines"),
     el("p", { class: "lead" }, facts.profile ? "Response times of the running phase. The large figures leave out the start-up that the profile found; all others the first IOIgnore IOs." : "Response times of the running phase, that is without the start-up."),
     el("div", { class: "cards" }, names.map(n => baselineCard(view.baselines.filter(b => b.baseline === n)))),
     el("details", { open: false }, el("summary", {}, "All figures"),
       el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "figures of the baselines" }, el("table", { class: "baselines" }, el("caption", {}, `Response time in ${unit}`),
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "baseline"), columns.map(([n]) => el("th", { scope: "col" }, n)), el("th", { class: "text", scope: "col" }, "pattern"))),
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "baseline"), columns.concat(told).map(([n]) => el("th", { scope: "col" }, n)), el("th", { class: "text", scope: "col" }, "pattern"))),
         el("tbody", {}, view.baselines.map(b => el("tr", {}, el("td", {}, sign(b.baseline), ` ${b.baseline}${b.repeat ? ` #${b.repeat + 1}` : ""}`),
-          columns.map(([, f]) => el("td", {}, f === "n" ? count(b.stats.n) : inUnit(b.stats[f], scale))), el("td", { class: "text" }, b.pattern))))))));
+          columns.map(([, f]) => el("td", {}, f === "n" ? count(b.stats.n) : inUnit(b.stats[f], scale))), beside(b), el("td", { class: "text" }, b.pattern))))))));
 }
 
 function microSection() {

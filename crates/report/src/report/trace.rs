@@ -144,8 +144,8 @@ pub(crate) fn whole(records: &[IoRecord]) -> Trace {
     let waits: Vec<i64> = records
         .iter()
         .map(|r| {
-            let end = (r.submit().0 + r.response().0) as i64;
-            r.submit().0 as i64 - free_at.insert(r.stream(), end).unwrap_or(0)
+            let end = r.completion().0 as i64;
+            r.due().0 as i64 - free_at.insert(r.stream(), end).unwrap_or(0)
         })
         .collect();
     let responses: Vec<i64> = records.iter().map(|r| r.response().0 as i64).collect();
@@ -194,14 +194,14 @@ fn finish(kind: Kind, records: &[IoRecord], mut blob: Blob, outliers: Vec<Outlie
 mod tests {
     use super::super::blob::tests::columns;
     use super::*;
-    use uflip_device::{Bytes, Io, Mode, Nanos};
+    use uflip_device::{Arrival, Bytes, Io, Mode, Nanos};
 
     #[test]
     fn a_whole_trace_loses_nothing() {
         let record = |i: u64| {
             let mode = if i.is_multiple_of(3) { Mode::Write } else { Mode::Read };
             let io = Io {
-                wait: Nanos(0),
+                arrival: Arrival::CONSECUTIVE,
                 offset: Bytes(i * 4096 % 65_536),
                 size: 512,
                 mode,

@@ -91,7 +91,7 @@ pub(crate) fn add(blob: &mut Blob, windows: &[WindowIo], classes: &[Class]) {
     };
     blob.add("window_io", Code::Delta, 0, 1, &column(&|w| w.io as i64));
     blob.add_plain("window_response", &column(&|w| w.record.response().0 as i64));
-    blob.add("window_submit", Code::Delta, 0, 1, &column(&|w| w.record.submit().0 as i64));
+    blob.add("window_submit", Code::Delta, 0, 1, &column(&|w| w.record.due().0 as i64));
     blob.add_steps("window_offset", &column(&|w| w.record.offset().0 as i64));
     blob.add_plain("window_class", &column(&class));
     blob.add_plain("window_stream", &column(&|w| i64::from(w.record.stream())));
@@ -101,14 +101,20 @@ pub(crate) fn add(blob: &mut Blob, windows: &[WindowIo], classes: &[Class]) {
 mod tests {
     use super::super::aggregate::Aggregator;
     use super::*;
-    use uflip_device::{Bytes, Io, Mode, Nanos};
+    use uflip_device::{Arrival, Bytes, Io, Mode, Nanos};
 
     #[test]
     fn a_spikes_neighbours_are_those_of_its_stream() {
         // Two streams in turn; the slow one is IO 500 of stream 1.
         let record = |i: u64| {
             let ns = if i == 1001 { 1_000_000 } else { 1000 + i % 7 };
-            let io = Io { wait: Nanos(0), offset: Bytes(i * 512), size: 512, mode: Mode::Write, pattern: 0 };
+            let io = Io {
+                arrival: Arrival::CONSECUTIVE,
+                offset: Bytes(i * 512),
+                size: 512,
+                mode: Mode::Write,
+                pattern: 0,
+            };
             IoRecord::new(&io, (i % 2) as u16, Nanos(i * 10_000), Nanos(ns))
         };
         let records: Vec<_> = (0..4000).map(record).collect();

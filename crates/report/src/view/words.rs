@@ -280,6 +280,8 @@ mod tests {
             min_ns: None,
             max_ns: None,
             ci95_ns: None,
+            write_amplification: None,
+            energy_uj_per_io: None,
             runs: vec![],
         };
         let series = curves.iter().map(|(baseline, means)| Series {

@@ -4,7 +4,7 @@
 use crate::common::{feed, manifest, outcome, plan_with, spec};
 use serde_json::{Value, json};
 use std::path::Path;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos};
 use uflip_measure::run::{Belongs, Point, RunSpec, Sink, Work};
 use uflip_measure::{Curve, Pattern, Ratio};
 use uflip_store::{Durability, Store};
@@ -67,7 +67,7 @@ pub fn keep(store: &mut Store, run: &RunSpec, response: impl Fn(u64) -> u64) {
         let offset = Bytes(i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 32_768 * 32_768);
         let (ns, at) = (response(i), clock);
         clock += ns + 150;
-        let io = Io { wait: Nanos(0), offset, size: 32_768, mode, pattern };
+        let io = Io { arrival: Arrival::CONSECUTIVE, offset, size: 32_768, mode, pattern };
         IoRecord::new(&io, 0, Nanos(at), Nanos(ns))
     };
     feed(store.recorder(), (0..run.io_count).map(io));

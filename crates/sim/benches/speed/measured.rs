@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Instant;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Chunk, Device, Io, Mode, Nanos, Recorder, RunLimits, Stop, Stream};
+use uflip_device::{Arrival, Bytes, Chunk, Device, Io, Mode, Recorder, RunLimits, Stop, Stream};
 use uflip_sim::{SimDevice, check};
 
 pub const PAGE: &str = include_str!("page.toml");
@@ -28,7 +28,7 @@ impl Recorder for Reuse {
 }
 
 fn write(offset: u64, size: u32) -> Io {
-    Io { wait: Nanos::ZERO, offset: Bytes(offset), size, mode: Mode::Write, pattern: 0 }
+    Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(offset), size, mode: Mode::Write, pattern: 0 }
 }
 
 /// Random writes of `size` bytes over the first `space` bytes.

@@ -36,7 +36,7 @@ use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
-use crate::describe;
+use crate::describe::{BastOptions, WearLevelling};
 use crate::nand::{Nand, Shape};
 use crate::planted::{Bug, planted};
 
@@ -115,9 +115,9 @@ pub struct Bast {
 const NO_LOG: u16 = u16::MAX;
 
 /// Data blocks, logs (which may all fall into one bank) and a merge's target.
-pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &Shape, f: &BastOptions, spare_blocks: u32) -> u64 {
     let per_bank = u64::from(shape.logical_sbs).div_ceil(u64::from(shape.banks))
-        + u64::from(f.log_blocks.unwrap_or(4))
+        + u64::from(f.log_blocks)
         + 1
         + u64::from(spare_blocks);
     per_bank * u64::from(shape.banks)
@@ -125,25 +125,25 @@ pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 
 
 impl Bast {
     /// An empty map on an erased array.
-    pub fn new(nand: &Nand, f: &describe::Ftl) -> Bast {
+    pub fn new(nand: &Nand, f: &BastOptions, levelling: WearLevelling) -> Bast {
         let shape = &nand.shape;
         let sbs = shape.logical_sbs as usize;
         Bast {
             units_per_sb: shape.units_per_sb,
             banks: shape.banks,
-            batch: f.merge_batch.unwrap_or(1) as usize,
-            limit: f.log_blocks.unwrap_or(4) as usize,
+            batch: f.merge_batch as usize,
+            limit: f.log_blocks as usize,
             random_limit: f.random_logs.map_or(usize::MAX, |n| n as usize),
             unit_pages: f.unit_kib.map_or(1, |kib| ((kib << 10) / shape.unit_bytes).max(1)),
-            streams: Streams::new(f.log_blocks.unwrap_or(4)),
+            streams: Streams::new(f.log_blocks),
             patched_ns: 0,
-            loses_order: f.loses_order.unwrap_or(false),
+            loses_order: f.loses_order,
             disorder: None,
             lone: None,
-            permuted_switch: f.permuted_switch.unwrap_or(false),
-            page_wise_log_copy: f.page_wise_log_copy.unwrap_or(false),
-            restart_merges: f.restart_merges.unwrap_or(false),
-            repay_merges: f.repay_merges.unwrap_or(false),
+            permuted_switch: f.permuted_switch,
+            page_wise_log_copy: f.page_wise_log_copy,
+            restart_merges: f.restart_merges,
+            repay_merges: f.repay_merges,
             owing: false,
             active: NONE,
             data: vec![NONE; sbs],
@@ -152,8 +152,8 @@ impl Bast {
             logs: Vec::new(),
             log_of: vec![NO_LOG; sbs],
             spare_places: Vec::new(),
-            free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
-            leveller: Leveller::new(f.wear_levelling),
+            free: FreeList::new(nand.physical_sbs(), shape.banks, levelling),
+            leveller: Leveller::new(levelling),
             clock: 0,
             counts: MergeCounts::default(),
         }

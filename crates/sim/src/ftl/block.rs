@@ -16,7 +16,7 @@ use super::free::FreeList;
 use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
-use crate::describe;
+use crate::describe::{BlockOptions, WearLevelling};
 use crate::nand::{Nand, Shape};
 use crate::planted::{Bug, planted};
 
@@ -49,9 +49,9 @@ pub struct Block {
 
 /// Data blocks, replacement blocks (which may all fall into one bank) and a
 /// merge's target.
-pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &Shape, f: &BlockOptions, spare_blocks: u32) -> u64 {
     let per_bank = u64::from(shape.logical_sbs).div_ceil(u64::from(shape.banks))
-        + u64::from(f.open_blocks.unwrap_or(1))
+        + u64::from(f.open_blocks)
         + 1
         + u64::from(spare_blocks);
     per_bank * u64::from(shape.banks)
@@ -59,18 +59,18 @@ pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 
 
 impl Block {
     /// An empty map on an erased array.
-    pub fn new(nand: &Nand, f: &describe::Ftl) -> Block {
+    pub fn new(nand: &Nand, f: &BlockOptions, levelling: WearLevelling) -> Block {
         let shape = &nand.shape;
         Block {
             units_per_sb: shape.units_per_sb,
             banks: shape.banks,
-            limit: f.open_blocks.unwrap_or(1) as usize,
+            limit: f.open_blocks as usize,
             data: vec![NONE; shape.logical_sbs as usize],
             written: Written::new(shape.units_per_sb, shape.logical_sbs),
             open: Vec::new(),
             active: NONE,
-            free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
-            leveller: Leveller::new(f.wear_levelling),
+            free: FreeList::new(nand.physical_sbs(), shape.banks, levelling),
+            leveller: Leveller::new(levelling),
             clock: 0,
             counts: MergeCounts::default(),
         }

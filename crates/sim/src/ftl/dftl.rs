@@ -14,7 +14,7 @@
 use super::page::{self, Page};
 use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
-use crate::describe;
+use crate::describe::{DftlOptions, WearLevelling};
 use crate::nand::{Nand, Shape};
 use crate::planted::{Bug, planted};
 
@@ -50,22 +50,22 @@ fn map_pages(shape: &Shape) -> u64 {
 }
 
 /// As for page mapping, with room for the map.
-pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &Shape, f: &DftlOptions, spare_blocks: u32) -> u64 {
     let logical = (shape.units + map_pages(shape)).div_ceil(u64::from(shape.units_per_sb));
-    page::physical_for(logical, shape, f, spare_blocks)
+    page::physical_for(logical, shape, &f.pages, spare_blocks)
 }
 
 impl Dftl {
     /// An empty map on an erased array.
-    pub fn new(nand: &Nand, f: &describe::Ftl, seed: u64) -> Dftl {
+    pub fn new(nand: &Nand, f: &DftlOptions, levelling: WearLevelling, seed: u64) -> Dftl {
         let shape = &nand.shape;
-        let mut pages = Page::new(nand, f, shape.units + map_pages(shape), seed);
+        let mut pages = Page::new(nand, &f.pages, levelling, shape.units + map_pages(shape), seed);
         pages.moved = Some(Vec::new());
         Dftl {
             pages,
             units: shape.units,
             entries_per_page: shape.unit_bytes / ENTRY_BYTES,
-            capacity: ((f.map_cache_kib.unwrap_or(64) << 10) / shape.unit_bytes).max(1) as usize,
+            capacity: ((f.map_cache_kib << 10) / shape.unit_bytes).max(1) as usize,
             cache: Vec::new(),
             slot_of: NumberMap::default(),
             hand: 0,

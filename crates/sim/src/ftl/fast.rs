@@ -27,7 +27,7 @@ use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
 use crate::cache::NumberMap;
-use crate::describe;
+use crate::describe::{FastOptions, WearLevelling};
 use crate::nand::{Nand, Shape};
 use crate::planted::{Bug, planted};
 use std::collections::hash_map::Entry;
@@ -85,17 +85,17 @@ pub struct Fast {
 
 const HALF: u32 = 1 << 31;
 
-fn half_units(shape: &Shape, f: &describe::Ftl) -> u64 {
-    ((f.log_kib.unwrap_or(1024) << 10) / shape.unit_bytes).max(1)
+fn half_units(shape: &Shape, f: &FastOptions) -> u64 {
+    ((f.log_kib << 10) / shape.unit_bytes).max(1)
 }
 
 /// Data blocks, both halves of the log, sequential logs and a merge's target,
 /// whichever bank they fall into.
-pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &Shape, f: &FastOptions, spare_blocks: u32) -> u64 {
     let log_blocks = half_units(shape, f).div_ceil(u64::from(shape.units_per_sb));
     let per_bank = u64::from(shape.logical_sbs).div_ceil(u64::from(shape.banks))
         + 2 * log_blocks
-        + u64::from(f.sequential_logs.unwrap_or(1))
+        + u64::from(f.sequential_logs)
         + 1
         + u64::from(spare_blocks);
     per_bank * u64::from(shape.banks)
@@ -103,13 +103,13 @@ pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 
 
 impl Fast {
     /// An empty map on an erased array.
-    pub fn new(nand: &Nand, f: &describe::Ftl) -> Fast {
+    pub fn new(nand: &Nand, f: &FastOptions, levelling: WearLevelling) -> Fast {
         let shape = &nand.shape;
         Fast {
             units_per_sb: shape.units_per_sb,
             banks: shape.banks,
             half_units: half_units(shape, f) as usize,
-            sequential_limit: f.sequential_logs.unwrap_or(1) as usize,
+            sequential_limit: f.sequential_logs as usize,
             log_superblocks: f.log_superblocks.map_or(usize::MAX, |n| n as usize),
             in_log: Vec::new(),
             data: vec![NONE; shape.logical_sbs as usize],
@@ -123,8 +123,8 @@ impl Fast {
             places_of: NumberMap::default(),
             pool: Vec::new(),
             sequential: Vec::new(),
-            free: FreeList::new(nand.physical_sbs(), shape.banks, f.wear_levelling),
-            leveller: Leveller::new(f.wear_levelling),
+            free: FreeList::new(nand.physical_sbs(), shape.banks, levelling),
+            leveller: Leveller::new(levelling),
             next_bank: 0,
             active: NONE,
             clock: 0,

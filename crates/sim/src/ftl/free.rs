@@ -72,11 +72,6 @@ impl FreeList {
         by_wear.chain(self.queues.iter().flatten().copied())
     }
 
-    /// Free superblocks of `bank`.
-    pub fn in_bank(&self, bank: u32) -> usize {
-        self.trees[bank as usize].len() + self.queues[bank as usize].len()
-    }
-
     /// Free superblocks of all banks.
     pub fn total(&self) -> usize {
         self.total

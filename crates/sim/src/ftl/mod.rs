@@ -13,7 +13,7 @@ pub mod page;
 pub mod wear;
 pub mod written;
 
-use crate::describe::{self, Description, FtlKind, Timing};
+use crate::describe::{Description, FtlKind, FtlOptions, Timing};
 use crate::nand::{Nand, Shape};
 
 /// Merges by kind (paper: Kim et al., "A space-efficient flash translation
@@ -94,33 +94,28 @@ macro_rules! each {
 }
 
 /// Physical superblocks that a description comes to.
-pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare: u32) -> u64 {
-    match f.kind {
-        FtlKind::Page => page::physical_sbs(shape, f, spare),
-        FtlKind::Dftl => dftl::physical_sbs(shape, f, spare),
-        FtlKind::Bast => bast::physical_sbs(shape, f, spare),
-        FtlKind::Fast => fast::physical_sbs(shape, f, spare),
-        FtlKind::Block => block::physical_sbs(shape, f, spare),
+pub fn physical_sbs(shape: &Shape, f: &FtlOptions, spare: u32) -> u64 {
+    match &f.kind {
+        FtlKind::Page(options) => page::physical_sbs(shape, options, spare),
+        FtlKind::Dftl(options) => dftl::physical_sbs(shape, options, spare),
+        FtlKind::Bast(options) => bast::physical_sbs(shape, options, spare),
+        FtlKind::Fast(options) => fast::physical_sbs(shape, options, spare),
+        FtlKind::Block(options) => block::physical_sbs(shape, options, spare),
     }
 }
 
 impl AnyFtl {
     /// The FTL a checked description asks for, and its erased array.
-    pub fn new(
-        d: &Description,
-        shape: Shape,
-        timing: &Timing,
-        f: &describe::Ftl,
-        seed: u64,
-    ) -> (AnyFtl, Nand) {
+    pub fn new(d: &Description, shape: Shape, timing: &Timing, f: &FtlOptions, seed: u64) -> (AnyFtl, Nand) {
         let spare = d.geometry.as_ref().map_or(0, |g| g.spare_blocks);
         let nand = Nand::new(shape, timing, physical_sbs(&shape, f, spare) as u32);
-        let ftl = match f.kind {
-            FtlKind::Page => AnyFtl::Page(page::Page::new(&nand, f, shape.units, seed)),
-            FtlKind::Dftl => AnyFtl::Dftl(dftl::Dftl::new(&nand, f, seed)),
-            FtlKind::Bast => AnyFtl::Bast(bast::Bast::new(&nand, f)),
-            FtlKind::Fast => AnyFtl::Fast(fast::Fast::new(&nand, f)),
-            FtlKind::Block => AnyFtl::Block(block::Block::new(&nand, f)),
+        let wear = f.wear_levelling;
+        let ftl = match &f.kind {
+            FtlKind::Page(options) => AnyFtl::Page(page::Page::new(&nand, options, wear, shape.units, seed)),
+            FtlKind::Dftl(options) => AnyFtl::Dftl(dftl::Dftl::new(&nand, options, wear, seed)),
+            FtlKind::Bast(options) => AnyFtl::Bast(bast::Bast::new(&nand, options, wear)),
+            FtlKind::Fast(options) => AnyFtl::Fast(fast::Fast::new(&nand, options, wear)),
+            FtlKind::Block(options) => AnyFtl::Block(block::Block::new(&nand, options, wear)),
         };
         (ftl, nand)
     }

@@ -19,7 +19,7 @@
 use super::free::FreeList;
 use super::wear::{WEAR_EVERY, WEAR_GAP};
 use super::{Ftl, MergeCounts};
-use crate::describe::{self, GcPolicy, WearLevelling};
+use crate::describe::{GcPolicy, PageOptions, WearLevelling};
 use crate::nand::{Nand, Shape};
 use crate::planted::{Bug, planted};
 use crate::units::Divisor;
@@ -44,7 +44,6 @@ pub struct Page {
     slots: u32,
     streams: u32,
     policy: GcPolicy,
-    choices: u32,
     levelling: WearLevelling,
     idle_target: usize,
     map: Vec<u32>,
@@ -67,40 +66,38 @@ pub struct Page {
     pub(super) moved: Option<Vec<u32>>,
 }
 
-fn streams(f: &describe::Ftl) -> u32 {
-    if f.hot_cold == Some(true) { 2 } else { 1 }
+fn streams(f: &PageOptions) -> u32 {
+    if f.hot_cold { 2 } else { 1 }
 }
 
 /// Physical superblocks for `logical` superblocks of content: what
 /// over-provisioning asks for, and never so few that reclamation could fail
 /// to make room.
-pub(super) fn physical_for(logical: u64, shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 {
-    let wanted = (logical as f64 * (1.0 + f.over_provisioning.unwrap_or(0.07))).ceil() as u64;
+pub(super) fn physical_for(logical: u64, shape: &Shape, f: &PageOptions, spare_blocks: u32) -> u64 {
+    let wanted = (logical as f64 * (1.0 + f.over_provisioning)).ceil() as u64;
     let least = logical + u64::from(shape.banks * (streams(f) + 1)) + 2;
     wanted.max(least) + u64::from(spare_blocks) * u64::from(shape.banks)
 }
 
 /// Physical superblocks of a page-mapped device.
-pub fn physical_sbs(shape: &Shape, f: &describe::Ftl, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &Shape, f: &PageOptions, spare_blocks: u32) -> u64 {
     physical_for(u64::from(shape.logical_sbs), shape, f, spare_blocks)
 }
 
 impl Page {
     /// An empty map of `units` logical pages on an erased array.
-    pub fn new(nand: &Nand, f: &describe::Ftl, units: u64, seed: u64) -> Page {
+    pub fn new(nand: &Nand, f: &PageOptions, levelling: WearLevelling, units: u64, seed: u64) -> Page {
         let shape = &nand.shape;
         let sbs = nand.physical_sbs() as usize;
         let physical = sbs * shape.units_per_sb as usize;
-        let levelling = f.wear_levelling;
         Page {
             units_per_sb: shape.units_per_sb,
             by_units_per_sb: Divisor::new(shape.units_per_sb),
             slots: shape.banks,
             streams: streams(f),
-            policy: f.gc.unwrap_or_default(),
-            choices: f.gc_choices.unwrap_or(10),
+            policy: f.gc,
             levelling,
-            idle_target: f.idle_free_superblocks.unwrap_or(0) as usize,
+            idle_target: f.idle_free_superblocks as usize,
             map: vec![NONE; units as usize],
             owner: vec![NONE; physical],
             valid_bits: vec![0; physical.div_ceil(64)],
@@ -238,7 +235,7 @@ impl Page {
             _ if planted(Bug::FullIsReclaimed) && self.counts.reclaimed.is_multiple_of(8) => self.full_one(),
             GcPolicy::Greedy => None,
             GcPolicy::CostBenefit => self.cost_benefit(),
-            GcPolicy::DChoices => self.d_choices(),
+            GcPolicy::DChoices { gc_choices } => self.d_choices(gc_choices),
         };
         best.unwrap_or_else(|| self.greedy())
     }
@@ -276,9 +273,9 @@ impl Page {
         closed.max_by(|a, b| score(*a).total_cmp(&score(*b))).map(|sb| sb as u32)
     }
 
-    fn d_choices(&mut self) -> Option<u32> {
+    fn d_choices(&mut self, choices: u32) -> Option<u32> {
         let sbs = self.key.len() as u64;
-        let drawn = (0..self.choices).map(|_| self.rng.below(sbs) as usize);
+        let drawn = (0..choices).map(|_| self.rng.below(sbs) as usize);
         let best = drawn.min_by_key(|sb| self.key[*sb])?;
         (self.key[best] < self.units_per_sb).then_some(best as u32)
     }

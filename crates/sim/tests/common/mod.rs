@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use uflip_device::rng::Rng;
-use uflip_device::{Bytes, Device, Io, IoRecord, KeepAll, Mode, Nanos, RunLimits, Stop, Stream};
+use uflip_device::{Arrival, Bytes, Device, Io, IoRecord, KeepAll, Mode, Nanos, RunLimits, Stop, Stream};
 use uflip_sim::SimDevice;
 
 /// As many cases as `PROPTEST_CASES` says, a few hundred where it is not set;
@@ -176,7 +176,7 @@ fn ftl(draw: &mut Draw, kind: &str) -> String {
 
 /// What kind of IO a device gets.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct Workload {
     pub seed: u64,
     pub ios: u64,
     /// Share of the device written to, in sixteenths.
@@ -185,13 +185,13 @@ pub struct Shape {
     pub trims: u64,
 }
 
-pub fn shape() -> impl Strategy<Value = Shape> {
+pub fn shape() -> impl Strategy<Value = Workload> {
     (any::<u64>(), 50u64..600, 1u64..=16, 0u64..=4, 0u64..=1)
-        .prop_map(|(seed, ios, space, sequential, trims)| Shape { seed, ios, space, sequential, trims })
+        .prop_map(|(seed, ios, space, sequential, trims)| Workload { seed, ios, space, sequential, trims })
 }
 
 /// Random IOs of whole sectors, now and then sequential, with pauses.
-pub fn ios(shape: Shape, capacity: u64, sector: u64) -> Vec<Io> {
+pub fn ios(shape: Workload, capacity: u64, sector: u64) -> Vec<Io> {
     let mut rng = Rng::new(shape.seed);
     let sectors = (capacity / sector * shape.space / 16).max(128);
     let mut next = 0;
@@ -209,7 +209,13 @@ pub fn ios(shape: Shape, capacity: u64, sector: u64) -> Vec<Io> {
             };
             let (at, length) = if mode == Mode::Flush { (0, 0) } else { (at, length) };
             let wait = Nanos(if rng.below(8) == 0 { rng.below(30_000_000) } else { 0 });
-            Io { wait, offset: Bytes(at * sector), size: (length * sector) as u32, mode, pattern: 0 }
+            Io {
+                arrival: Arrival::After(wait),
+                offset: Bytes(at * sector),
+                size: (length * sector) as u32,
+                mode,
+                pattern: 0,
+            }
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::path::Path;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Recorder, RunEnd};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Recorder, RunEnd};
 use uflip_measure::run::{RunOutcome, RunSpec, Sink, SinkError};
 use uflip_store::{Manifest, Store};
 
@@ -42,7 +42,7 @@ pub fn plan_with(notes: Value, skipped: Value) -> Value {
 
 pub fn record(run: u32, i: u64) -> IoRecord {
     let offset = Bytes((i * 7919 + u64::from(run)) % 4096 * 4096);
-    let io = Io { wait: Nanos(0), offset, size: 4096, mode: Mode::Read, pattern: 0 };
+    let io = Io { arrival: Arrival::CONSECUTIVE, offset, size: 4096, mode: Mode::Read, pattern: 0 };
     IoRecord::new(&io, 0, Nanos(i * 100_000), Nanos(80_000 + i * 31 % 977 + u64::from(run)))
 }
 
@@ -54,7 +54,7 @@ pub fn outcome(ios: u64) -> RunOutcome {
         interrupted: false,
         ..RunEnd::default()
     };
-    RunOutcome { end, started: Nanos(0), started_unix_ns: None, attempts: 1 }
+    RunOutcome { end, started: Nanos(0), started_unix_ns: None, attempts: 1, probes: Default::default() }
 }
 
 /// Feeds a recorder as a timed loop does.

@@ -1,7 +1,7 @@
 //! The arguments of the commands around job files, cost models, proofs and the
 //! demonstration.
 
-use super::{ConsentArgs, EngineArgs};
+use super::{ConsentArgs, EngineArgs, TargetArgs};
 use crate::typed::Typed;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use uflip_device::Bytes;
 /// `uflip job`
 #[derive(Args, Debug)]
 pub struct JobArgs {
-    /// A block device or file, or null: for the device that answers at once
-    pub target: String,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The job file (docs/job-files.md), or an fio job file (a name that ends
     /// in .fio)
-    #[arg(required_unless_present_any = ["suite", "resume"])]
+    #[arg(required_unless_present_any = ["suite", "resume", "scratch"])]
     pub file: Option<PathBuf>,
     /// A ready-made job instead of a file: ajwani (the standard series of
     /// Ajwani et al. 2008), ajwani-short (the same in minutes),
@@ -49,9 +49,6 @@ pub struct JobArgs {
     /// The seed where the job has none; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The size of a scratch file that has to be made
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
-    pub scratch_size: Bytes,
     /// Go on with the interrupted job in DIR, on the device it began on
     #[arg(long, requires = "output", conflicts_with_all = ["file", "suite"])]
     pub resume: bool,
@@ -64,39 +61,6 @@ pub struct JobArgs {
     pub json: bool,
     #[arg(skip)]
     pub typed: Typed,
-    /// The target is a scratch file because none was named.
-    #[arg(skip)]
-    pub own_scratch: bool,
-    /// It stays all the same.
-    #[arg(skip)]
-    pub keep_scratch: bool,
-}
-
-impl JobArgs {
-    /// For a job that is not a file.
-    pub fn of(target: String, engine: EngineArgs, consent: ConsentArgs, scratch_size: Bytes) -> JobArgs {
-        JobArgs {
-            target,
-            file: None,
-            suite: None,
-            only: Vec::new(),
-            logical_block: None,
-            output: None,
-            check: false,
-            to_fio: false,
-            print: false,
-            engine,
-            consent,
-            seed: None,
-            scratch_size,
-            resume: false,
-            other_device: false,
-            json: false,
-            typed: Typed::default(),
-            own_scratch: false,
-            keep_scratch: false,
-        }
-    }
 }
 
 /// A logical block as it is given.
@@ -123,8 +87,8 @@ impl FromStr for LogicalBlockArg {
 /// `uflip logical-block`
 #[derive(Args, Debug)]
 pub struct LogicalBlockArgs {
-    /// A block device or file
-    pub target: String,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The bytes written in each pass; several show how the answer depends on it
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', default_value = "1G")]
     pub bytes: Vec<Bytes>,
@@ -141,9 +105,6 @@ pub struct LogicalBlockArgs {
     /// The seed of the random order; drawn where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The size of a scratch file that has to be made
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
-    pub scratch_size: Bytes,
     /// Go on with the interrupted procedure in DIR, on the device it began on
     #[arg(long, requires = "output")]
     pub resume: bool,
@@ -187,6 +148,10 @@ pub struct PredictArgs {
     /// Let addresses beyond the simulated device's end start again at 0
     #[arg(long, requires = "sim")]
     pub wrap: bool,
+    /// Replay as an open loop: IOs are due at the trace's own instants, whether or not
+    /// those before are done, instead of after its idle times
+    #[arg(long, requires = "sim")]
+    pub open_loop: bool,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
@@ -209,17 +174,16 @@ pub struct ProofArgs {
 /// `uflip demo`
 #[derive(Args, Debug)]
 pub struct DemoArgs {
-    /// A block device, a file or a simulated device [default: sim:mtron]
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// The seed of all random choices; drawn and printed where none is given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The size of the file where it has to be made
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
-    pub scratch_size: Bytes,
     #[command(flatten)]
     pub consent: ConsentArgs,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }

@@ -1,17 +1,21 @@
 //! `uflip compare`: profiles side by side, and a gate for changes.
 
+use crate::args::MethodArg;
 use crate::args::compare::CompareArgs;
-use crate::command::run::measure_simulated_as;
+use crate::command::plan::Wanted;
+use crate::command::run::measure_simulated;
 use crate::command::{print_json, print_painted};
 use crate::private::PrivateFolder;
+use crate::target::Target;
 use crate::usage;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use uflip_analysis::compare::rule::{self, Rule};
 use uflip_analysis::compare::{Subject, compare as compare_subjects, require_whole};
+use uflip_device::Bytes;
+use uflip_measure::Preset;
 use uflip_report::compare::{render_page, render_text};
 use uflip_report::terminal::Style;
 use uflip_store::complete::go_on;
@@ -69,7 +73,7 @@ pub fn subjects(names: &[String], seed: u64) -> anyhow::Result<Vec<Subject>> {
     for name in names {
         read.push(if is_simulated(name) { None } else { Some(Store::open(Path::new(name))?) });
     }
-    let like = like(read.iter().flatten());
+    let like = like(read.iter().flatten())?;
     let mut subjects = Vec::new();
     for (name, contents) in names.iter().zip(read) {
         let subject = match contents {
@@ -89,29 +93,25 @@ fn is_simulated(name: &str) -> bool {
     name.starts_with("sim:") && !Path::new(name).exists()
 }
 
-/// The options that make a measurement comparable with these.
-fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> Vec<OsString> {
-    let (mut micros, mut io_size, mut any, mut auto) = (BTreeSet::new(), None, false, true);
+/// What makes a measurement comparable with these.
+fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> anyhow::Result<Wanted> {
+    let (mut micros, mut io_size, mut auto) = (BTreeSet::new(), None, true);
     for contents in folders {
-        any = true;
         auto &= contents.manifest.options.get("auto").is_some_and(|auto| auto.is_object());
         micros.extend(contents.runs.iter().filter_map(|r| r.spec.point()).map(|p| p.micro.name()));
         io_size = io_size.or_else(|| contents.plan.as_ref().map(|plan| plan.io_size.0));
     }
-    let mut options = vec!["--method".into(), if auto { "auto" } else { "fixed" }.into()];
-    if any && !micros.is_empty() {
-        options.extend(["--only".into(), micros.into_iter().collect::<Vec<_>>().join(",").into()]);
-    }
-    if let Some(bytes) = io_size {
-        options.extend(["--io-size".into(), bytes.to_string().into()]);
-    }
-    options
+    let wanted = Wanted::by(if auto { MethodArg::Auto } else { MethodArg::Fixed });
+    let only = micros.iter().map(|name| name.parse().map_err(usage)).collect::<anyhow::Result<_>>()?;
+    Ok(Wanted { only, io_size: io_size.map_or(wanted.io_size, Bytes), ..wanted })
 }
 
 /// Measures `sim:NAME` in virtual time into a folder that is removed again.
-fn measured(name: &str, seed: u64, like: &[OsString]) -> anyhow::Result<Subject> {
+fn measured(name: &str, seed: u64, like: &Wanted) -> anyhow::Result<Subject> {
+    let target = Target::parse(name, Bytes(0))?;
     crate::say!("measuring {name} in virtual time");
     let folder = PrivateFolder::new("uflip-compare")?;
-    measure_simulated_as(name, seed, folder.path(), like)?;
+    let wanted = Wanted { preset: Some(Preset::Standard), ..like.clone() };
+    measure_simulated(target, seed, folder.path(), wanted)?;
     Ok(Subject::new(name, Store::open(folder.path())?)?)
 }

@@ -13,9 +13,10 @@ mod text;
 use crate::args::extra::DemoArgs;
 use crate::command::plan::QUICK_BUDGET;
 use crate::command::{fresh_seed, print, print_json};
-use crate::interrupt::{self, STOP};
+use crate::interrupt::STOP;
 use crate::lab;
-use crate::target::{self, Access};
+use crate::session::{self, Needs, Probed, Probing, Shown};
+use crate::target::{self, Target, Unnamed};
 use anyhow::{Context, bail};
 use serde::Serialize;
 use std::time::Duration;
@@ -89,6 +90,7 @@ pub struct Demo {
 /// The device, and what is next.
 struct Stage<'a> {
     device: &'a mut dyn Device,
+    probing: &'a Probing,
     seed: u64,
     runs: u64,
     io_size: Bytes,
@@ -106,7 +108,9 @@ impl Stage<'_> {
         self.runs += 1;
         let streams = pattern.streams(count, derive_seed(self.seed, self.runs))?;
         let keep = KeepAll::new(usize::try_from(count)?.max(1));
+        self.probing.next(u32::try_from(self.runs).ok());
         let end = self.device.run(streams, &keep, RunLimits { time: None, stop: &STOP })?;
+        self.probing.next(None);
         if end.interrupted || STOP.after_this_run() {
             bail!("interrupted");
         }
@@ -148,25 +152,30 @@ impl Stage<'_> {
 /// # Errors
 /// What is wrong with the target or an IO, or where it is interrupted.
 pub fn demo(args: &DemoArgs) -> anyhow::Result<()> {
-    interrupt::listen()?;
-    let name = args.target.as_deref().unwrap_or(DEVICE);
+    session::listen(Shown::Lines)?;
+    let target = Target::of_command(&args.target, Unnamed::Device(DEVICE), &args.typed)?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
-    let engine = EngineOptions { seed, ..EngineOptions::default() };
-    let access = Access::Write(&args.consent.erase_device);
+    let (engine, consents) = (EngineOptions { seed, ..EngineOptions::default() }, &args.consent.erase_device);
+    session::refuse(&target::locate(&target)?, Needs::Everything, &engine, consents)?;
     let budget = Some(Duration::from(QUICK_BUDGET));
-    let mut opened = target::open(name, access, engine, args.scratch_size, budget)?;
+    let mut opened = session::open(&target, Needs::Everything, engine, consents, budget)?;
     opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
-    let device = &mut *opened.device;
+    let probing = Probing::of(&opened.target);
+    let mut device = Probed { device: &mut *opened.device, probing: &probing };
     if !device.is_virtual() {
         let capacity = device.geometry().capacity;
-        crate::say!("{name} will be written between 0 B and {capacity}, at random");
+        crate::say!("{} will be written between 0 B and {capacity}, at random", opened.target);
     }
-    let made = play(device, &opened.summary, seed)?;
+    let made = play(&mut device, &probing, &opened.summary, seed)?;
+    let disturbed = probing.disturbed().len();
+    if disturbed > 0 {
+        crate::say!("note: something else was active during {disturbed} runs");
+    }
     if args.json { print_json(&made) } else { print(&text::story(&made)) }
 }
 
 /// Plays the demonstration on a device.
-fn play(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<Demo> {
+fn play(device: &mut dyn Device, probing: &Probing, name: &str, seed: u64) -> anyhow::Result<Demo> {
     let virtual_time = device.is_virtual();
     if virtual_time {
         crate::say!("bringing {name} to the complete state, in virtual time");
@@ -174,7 +183,7 @@ fn play(device: &mut dyn Device, name: &str, seed: u64) -> anyhow::Result<Demo> 
     }
     let rest = if virtual_time { Nanos::from_secs(10) } else { Nanos::from_millis(500) };
     let io_size = uflip_measure::pattern::DEFAULT_IO_SIZE;
-    let mut stage = Stage { device, seed, runs: 0, io_size, rest };
+    let mut stage = Stage { device, probing, seed, runs: 0, io_size, rest };
     stage.rest(rest);
     let first = stage.run(Baseline::Rw, PICTURE, 0)?;
     crate::say!("bad measurements");
@@ -238,9 +247,11 @@ mod tests {
 
     #[test]
     fn on_the_simulated_mtron_the_spread_falls_in_all_three() {
+        let target = Target::parse(DEVICE, Bytes(0)).unwrap();
         let mut opened =
-            target::open(DEVICE, Access::Write(&[]), EngineOptions::default(), Bytes(0), None).unwrap();
-        let made = play(&mut *opened.device, &opened.summary, 1).unwrap();
+            session::open(&target, Needs::Everything, EngineOptions::default(), &[], None).unwrap();
+        let probing = Probing::of(&target);
+        let made = play(&mut *opened.device, &probing, &opened.summary, 1).unwrap();
         assert_eq!(made.experiments.len(), 3);
         for e in &made.experiments {
             let (bad, good) = (e.bad.spread().unwrap(), e.good.spread().unwrap());

@@ -1,81 +1,100 @@
 //! `uflip job`: experiments as text, on the engines, safety checks and store
 //! that every other measurement uses.
 
-use crate::args::RunArgs;
 use crate::args::extra::{JobArgs, LogicalBlockArg};
-use crate::args::{Cli, Command};
-use crate::command::run::{consent_again, stored_plan};
-use crate::command::{fresh_seed, print, print_json, profile, report};
+use crate::args::{EngineArgs, RunArgs};
+use crate::command::{fresh_seed, print, print_json};
 use crate::describe::round_time;
-use crate::interrupt::{self, STOP};
+use crate::interrupt::STOP;
 use crate::printable::word;
-use crate::progress::Display;
-use crate::same_device::{self, Asked};
-use crate::target::{self, Access, Opened, Place, claim_output, target_name};
-use crate::typed::{self, Chosen};
-use crate::{input, limits, usage};
+use crate::session::{self, Needs, Order, Session, Shown, Stored, Teller};
+use crate::target::{self, Target, Unnamed};
+use crate::{input, usage};
 use anyhow::{Context, bail};
-use clap::Parser;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uflip_analysis::job_report;
-use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::safety::wear_note;
-use uflip_device::{Bytes, Data, EngineOptions, Geometry, Nanos, measure_overhead, unix_now};
+use uflip_device::{Bytes, Data, EngineOptions, Geometry, Nanos, unix_now};
 use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
-use uflip_measure::run::{RunSpec, Sink};
 use uflip_measure::{Control, Progress};
-use uflip_store::{Claim, Durability, Manifest, RunRow, Store, StoreContents};
+use uflip_store::{RunRow, Store, StoreContents};
 
 /// The part of the manifest that `--resume` and the reports go by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct JobOptions {
-    /// As typed; a file's path made absolute.
-    target: String,
     #[serde(flatten)]
-    engine: EngineOptions,
+    stored: Stored,
     /// The whole job as text.
     job: String,
-    /// The options, given or by default; a resume refuses others.
-    #[serde(default, skip_serializing_if = "Chosen::is_empty")]
-    chosen: Chosen,
-    /// The target is a scratch file that nobody asked to keep.
-    #[serde(default)]
-    remove_scratch: bool,
 }
 
 /// What a resume heeds.
 const HEEDED: [&str; 7] =
     ["output", "resume", "other-device", "erase-device", "seed", "keep-scratch", "json"];
 
-/// Everything ready to be measured.
-pub struct Session {
-    /// The results folder.
-    pub dir: PathBuf,
-    /// What is kept.
-    pub store: Store,
+/// A session with the job that is done in it.
+pub struct JobSession {
+    /// The session.
+    pub session: Session,
     /// What is to be done.
     pub job: Job,
     /// The same on the target.
     pub planned: JobPlan,
-    /// The target.
-    pub opened: Opened,
-    options: JobOptions,
     /// Throughputs of what is kept.
     pub kept: Kept,
+}
+
+/// Where a job comes from.
+enum Source<'a> {
+    /// A job file.
+    File(&'a Path),
+    /// A ready-made job.
+    Suite(&'a str),
+}
+
+/// What a new job is asked for.
+struct Wish<'a> {
+    source: Source<'a>,
+    /// Only these of its lines; all where empty.
+    only: &'a [String],
+    logical_block: Option<&'a LogicalBlockArg>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
 /// What is wrong with the job, the target, an IO or the results folder.
-pub fn job(args: JobArgs) -> anyhow::Result<()> {
-    if !args.resume && (args.check || args.print || args.to_fio) {
-        return explain(&args);
+pub fn job(mut args: JobArgs) -> anyhow::Result<()> {
+    // With --scratch the one word that is left is the job's.
+    if args.target.scratch.is_some() && args.file.is_none() {
+        args.file = args.target.target.take().map(PathBuf::from);
     }
-    let dir = perform(&args, "job")?;
-    finish(&dir, &args)
+    let target = match args.resume {
+        true => Target::of_resume(&args.target)?,
+        false => Some(Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?),
+    };
+    let source = match (&args.suite, &args.file) {
+        (Some(name), _) => Some(Source::Suite(name)),
+        (None, file) => file.as_deref().map(Source::File),
+    };
+    let wish =
+        source.map(|source| Wish { source, only: &args.only, logical_block: args.logical_block.as_ref() });
+    let order = Order {
+        consents: args.consent.erase_device.clone(),
+        output: args.output.clone(),
+        seed: args.seed,
+        resume: args.resume,
+        other_device: args.other_device,
+        typed: args.typed.clone(),
+        heeded: &HEEDED,
+        ..Order::new("job", target)
+    };
+    if !args.resume && (args.check || args.print || args.to_fio) {
+        return explain(&args, &order, &wish.context("a job file is needed")?);
+    }
+    perform(&order, wish, &args.engine, args.json)
 }
 
 /// `uflip run --suite NAME`: a ready-made job; also goes on with one.
@@ -83,31 +102,11 @@ pub fn job(args: JobArgs) -> anyhow::Result<()> {
 /// # Errors
 /// As [`job`].
 pub fn suite(args: RunArgs) -> anyhow::Result<()> {
-    let RunArgs {
-        target,
-        suite,
-        logical_block,
-        output,
-        plan,
-        engine,
-        consent,
-        resume,
-        other_device,
-        json,
-        keep_scratch,
-        typed,
-        ..
-    } = args;
-    let own_scratch = target.is_none() && !resume;
-    let stored = || Some(stored_options(output.as_deref()?).ok()?.target);
-    let target = target.or_else(|| if resume { stored() } else { None });
-    let target = target.unwrap_or_else(|| target::SCRATCH.to_string());
-    let args = JobArgs::of(target, engine, consent, plan.scratch_size);
-    let (only, seed) = (plan.only, plan.seed);
-    let args = JobArgs { suite, only, logical_block, output, seed, resume, other_device, ..args };
-    let args = JobArgs { json, typed, own_scratch, keep_scratch, ..args };
-    let dir = perform(&args, "run")?;
-    finish(&dir, &args)
+    let order = Order { heeded: &HEEDED, shown: Shown::Lines, ..super::run::order(&args, "run")? };
+    let logical_block = args.logical_block.as_ref();
+    let suite = args.suite.as_deref().map(Source::Suite);
+    let wish = suite.map(|source| Wish { source, only: &args.plan.only, logical_block });
+    perform(&order, wish, &args.engine, args.json)
 }
 
 /// True where `dir` holds the results of a job.
@@ -119,40 +118,37 @@ fn stored_options(dir: &Path) -> anyhow::Result<JobOptions> {
     Ok(serde_json::from_value(StoreContents::read(dir)?.manifest.options)?)
 }
 
-/// Measures all of it; gives the results folder. Begins or goes on as `uflip
-/// COMMAND`, which is what a person types again.
-fn perform(args: &JobArgs, command: &str) -> anyhow::Result<PathBuf> {
-    interrupt::listen()?;
-    let mut session = if args.resume { resume(args, command)? } else { begin(args)? };
-    let finished = measure(&mut session);
-    let Session { dir, store, opened, .. } = session;
-    let count = store.len();
-    drop((store, opened));
-    let go_on = || {
-        let again = same_device::to_type(command, &args.target, &dir) + &consent_again(&args.consent);
-        format!("{count} runs are kept in {}; go on with: {again}", dir.display())
+/// Begins or goes on, measures all of it and says what it came to.
+fn perform(order: &Order, wish: Option<Wish<'_>>, engine: &EngineArgs, json: bool) -> anyhow::Result<()> {
+    let (dir, stored) = match session::complete_before(order)? {
+        Some(done) => done,
+        None => {
+            session::listen(order.shown)?;
+            let mut running = if order.resume {
+                resume(order)?
+            } else {
+                let job = wish.context("a job file is needed")?.read(order)?;
+                let seed = job.seed.or(order.seed).unwrap_or_else(fresh_seed);
+                let engine = engine_of(engine.resolve(seed).map_err(usage)?, &job);
+                begin(order, job, seed, engine)?
+            };
+            let finished = measure(&mut running);
+            let stored = running.session.stored.clone();
+            (running.session.close(finished)?, stored)
+        }
     };
-    if finished.with_context(go_on)? {
-        bail!("interrupted; {}", go_on());
-    }
-    Ok(dir)
+    finish(&dir, &stored, order.keep_scratch, json)
 }
 
 /// Keeps what a finished job came to as `job.json`, makes profile and report,
 /// removes the scratch file that nobody asked for, and prints it.
-fn finish(dir: &Path, args: &JobArgs) -> anyhow::Result<()> {
+fn finish(dir: &Path, stored: &Stored, keep_scratch: bool, json: bool) -> anyhow::Result<()> {
     let contents = Store::open(dir)?;
-    let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
     let came_to = job_report::of_store(&contents)?.context("nothing says what the job's runs stand for")?;
     job_report::write(dir, &came_to)?;
-    profile::make(dir)?;
-    report::write_report(dir, None)?;
-    // Without it there is nothing to go on with; before anything is printed, as
-    // standard output may be closed.
-    if options.remove_scratch && !args.keep_scratch {
-        target::remove_scratch(Path::new(&options.target));
-    }
-    if args.json {
+    // Before anything is printed, as standard output may be closed.
+    session::conclude(dir, stored, keep_scratch)?;
+    if json {
         return print_json(&came_to);
     }
     let (dir, named) = (dir.display(), word(&dir.to_string_lossy()));
@@ -162,88 +158,110 @@ fn finish(dir: &Path, args: &JobArgs) -> anyhow::Result<()> {
     ))
 }
 
-/// The job that was named, or the lines of it that were.
-fn read(args: &JobArgs) -> anyhow::Result<Job> {
-    let mut job = read_whole(args)?;
-    if let Some(unknown) = args.only.iter().find(|name| !job.lines.iter().any(|l| l.name == **name)) {
-        let names: Vec<&str> = job.lines.iter().map(|l| l.name.as_str()).collect();
-        return Err(usage(format!("no line is called '{unknown}'; type --only with {}", names.join(", "))));
+/// The job of a folder, and what its runs stand for.
+///
+/// # Errors
+/// Where there is none.
+pub fn stored_job(contents: &StoreContents) -> anyhow::Result<(Job, JobPlan)> {
+    let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
+    let job = job::parse(&options.job).map_err(|e| anyhow::anyhow!("the stored job: {e}"))?;
+    let planned = uflip_store::job::job_of(contents).context("nothing says what the job's runs stand for")?;
+    Ok((job, planned))
+}
+
+impl Wish<'_> {
+    /// The job that was named, or the lines of it that were.
+    fn read(&self, order: &Order) -> anyhow::Result<Job> {
+        let mut job = self.read_whole()?;
+        if let Some(unknown) = self.only.iter().find(|name| !job.lines.iter().any(|l| l.name == **name)) {
+            let names: Vec<&str> = job.lines.iter().map(|l| l.name.as_str()).collect();
+            return Err(usage(format!(
+                "no line is called '{unknown}'; type --only with {}",
+                names.join(", ")
+            )));
+        }
+        let then = |job: &Job, name: &str| {
+            let after = job.lines.iter().filter(|l| self.only.contains(&l.name));
+            after.filter_map(|l| l.endurance.as_ref()?.then.as_deref()).any(|then| then == name)
+        };
+        if let Some(needed) = job.lines.iter().find(|l| !self.only.contains(&l.name) && then(&job, &l.name))
+            && !self.only.is_empty()
+        {
+            return Err(usage(format!("the rounds need the line {0}; add it: --only …,{0}", needed.name)));
+        }
+        let given = self.logical_block.map(|given| logical_block(given, order)).transpose()?;
+        job.logical_block = given.or(job.logical_block);
+        job.lines.retain(|line| self.only.is_empty() || self.only.contains(&line.name));
+        Ok(job)
     }
-    let then = |job: &Job, name: &str| {
-        let after = job.lines.iter().filter(|l| args.only.contains(&l.name));
-        after.filter_map(|l| l.endurance.as_ref()?.then.as_deref()).any(|then| then == name)
-    };
-    if let Some(needed) = job.lines.iter().find(|l| !args.only.contains(&l.name) && then(&job, &l.name))
-        && !args.only.is_empty()
-    {
-        return Err(usage(format!("the rounds need the line {0}; add it: --only …,{0}", needed.name)));
+
+    /// The job that was named, with errors that name the file.
+    fn read_whole(&self) -> anyhow::Result<Job> {
+        let path = match self.source {
+            Source::Suite(name) => {
+                let names = job::suite::SUITES.map(|(name, _)| name).join(", ");
+                let text = job::suite::suite(name)
+                    .ok_or_else(|| usage(format!("'{name}' is no ready-made job; type one of {names}")))?;
+                return job::parse(text).map_err(|e| usage(format!("{name}: {e}")));
+            }
+            Source::File(path) => path,
+        };
+        let text = input::text(path, input::DESCRIPTION, "a job file")?;
+        let is_fio = path.extension().is_some_and(|e| e == "fio");
+        let parsed = if is_fio { job::fio::from_fio(&text) } else { job::parse(&text) };
+        parsed.map_err(|e| usage(format!("{}: {e}", path.display())))
     }
-    job.logical_block = given_logical_block(args)?.or(job.logical_block);
-    job.lines.retain(|line| args.only.is_empty() || args.only.contains(&line.name));
-    Ok(job)
 }
 
 /// The logical block that was typed, or found in the folder that was.
-fn given_logical_block(args: &JobArgs) -> anyhow::Result<Option<Bytes>> {
-    let dir = match &args.logical_block {
-        None => return Ok(None),
-        Some(LogicalBlockArg::Size(size)) => return Ok(Some(*size)),
-        Some(LogicalBlockArg::Folder(dir)) => dir,
+fn logical_block(given: &LogicalBlockArg, order: &Order) -> anyhow::Result<Bytes> {
+    let dir = match given {
+        LogicalBlockArg::Size(size) => return Ok(*size),
+        LogicalBlockArg::Folder(dir) => dir,
     };
-    let (shown, target) = (dir.display(), word(&args.target));
+    let (shown, target) = (dir.display(), order.target()?.to_string());
     let Some(size) = uflip_store::logical_block::measured(dir)? else {
         return Err(usage(format!(
-            "{shown} holds no logical block; find it with: uflip logical-block {target} -o DIR, or type its size"
+            "{shown} holds no logical block; find it with: uflip logical-block {} -o DIR, or type its size",
+            word(&target)
         )));
     };
-    let of = stored_options(dir)?.target;
-    if of != target_name(Some(&args.target))? {
+    let of = stored_options(dir)?.stored.target;
+    if of != target {
         return Err(usage(format!(
             "the logical block in {shown} is that of {of}; type a size if it is the same"
         )));
     }
-    Ok(Some(size))
+    Ok(size)
 }
 
-/// The job that was named, with errors that name the file.
-fn read_whole(args: &JobArgs) -> anyhow::Result<Job> {
-    if let Some(name) = &args.suite {
-        let names = job::suite::SUITES.map(|(name, _)| name).join(", ");
-        let text = job::suite::suite(name)
-            .ok_or_else(|| usage(format!("'{name}' is no ready-made job; type one of {names}")))?;
-        return job::parse(text).map_err(|e| usage(format!("{name}: {e}")));
+/// How the target is driven, where the job has a say in it.
+fn engine_of(typed: EngineOptions, job: &Job) -> EngineOptions {
+    EngineOptions {
+        data: job.data.unwrap_or(typed.data),
+        buffering: job.buffering.unwrap_or(typed.buffering),
+        ..typed
     }
-    let path = args.file.as_deref().context("a job file is needed")?;
-    let text = input::text(path, input::DESCRIPTION, "a job file")?;
-    let is_fio = path.extension().is_some_and(|e| e == "fio");
-    let parsed = if is_fio { job::fio::from_fio(&text) } else { job::parse(&text) };
-    parsed.map_err(|e| usage(format!("{}: {e}", path.display())))
-}
-
-fn engine(args: &JobArgs, job: &Job, seed: u64) -> anyhow::Result<EngineOptions> {
-    let mut options = args.engine.resolve(seed).map_err(usage)?;
-    options.data = job.data.unwrap_or(options.data);
-    options.buffering = job.buffering.unwrap_or(options.buffering);
-    Ok(options)
 }
 
 /// `--check`, `--print` and `--to-fio`: nothing is opened for writing.
-fn explain(args: &JobArgs) -> anyhow::Result<()> {
-    let job = read(args)?;
+fn explain(args: &JobArgs, order: &Order, wish: &Wish<'_>) -> anyhow::Result<()> {
+    let job = wish.read(order)?;
     if args.print {
         return print(&job.to_string());
     }
-    let place = target::locate(&args.target, args.scratch_size)?;
-    let planned = job::expand(&job, &args.target, place.geometry, args.seed.unwrap_or(0)).map_err(usage)?;
+    let target = order.target()?;
+    let (place, name) = (target::locate(target)?, target.to_string());
+    let planned = job::expand(&job, &name, place.geometry, args.seed.unwrap_or(0)).map_err(usage)?;
     if args.to_fio {
-        let buffering = engine(args, &job, 0)?.buffering;
-        return print(&job::fio::to_fio(&job, &planned, &args.target, buffering));
+        let buffering = engine_of(args.engine.resolve(0).map_err(usage)?, &job).buffering;
+        return print(&job::fio::to_fio(&job, &planned, &name, buffering));
     }
     let costs = job::costs(&job, &planned, Assumed::default());
-    if args.json { print_json(&costs) } else { print(&costs_text(&costs, &args.target, place.geometry)) }
+    if args.json { print_json(&costs) } else { print(&costs_text(&costs, target, place.geometry)) }
 }
 
-fn costs_text(costs: &[job::LineCost], target: &str, geometry: Geometry) -> String {
+fn costs_text(costs: &[job::LineCost], target: &Target, geometry: Geometry) -> String {
     let mut text = format!("{target}: {} in sectors of {}\n", geometry.capacity, geometry.sector);
     for cost in costs {
         let time = round_time(Duration::from(cost.time));
@@ -272,97 +290,33 @@ fn costs_text(costs: &[job::LineCost], target: &str, geometry: Geometry) -> Stri
     text
 }
 
-/// A new job.
-fn begin(args: &JobArgs) -> anyhow::Result<Session> {
-    let job = read(args)?;
-    let seed = job.seed.or(args.seed).unwrap_or_else(fresh_seed);
-    let engine = engine(args, &job, seed)?;
-    let name = target_name(Some(&args.target))?;
-    let place = target::locate(&name, args.scratch_size)?;
-    let planned = job::expand(&job, &name, place.geometry, seed).map_err(usage)?;
-    may_be_measured(&planned, &engine, &place)?;
-    if planned.writes() {
-        place.may_be_written(&args.consent.erase_device)?;
-    }
-    start(args, claim_output(args.output.as_deref())?, job, seed)
-}
-
-/// Refuses what needs more memory than there is, and trims beside other IOs of
-/// a file.
-///
-/// # Errors
-/// What of it, and what to type instead.
-pub fn may_be_measured(planned: &JobPlan, engine: &EngineOptions, place: &Place) -> anyhow::Result<()> {
-    limits::room_for_plan(&planned.plan, engine, place.virtual_time)?;
-    target::refuse_mixed_trims(place, planned.plan.runs().filter_map(RunSpec::pattern))
-}
-
-/// Opens the target, plans `job` on it and makes the store in the folder that
-/// was claimed.
+/// Begins `job`: plans it on the target, opens that, plans it on what was opened
+/// and makes the store.
 ///
 /// # Errors
 /// A refusal, what the system says, or a plan that the target cannot take.
-pub fn start(args: &JobArgs, claim: Claim, job: Job, seed: u64) -> anyhow::Result<Session> {
-    let engine = engine(args, &job, seed)?;
-    let target = target_name(Some(&args.target))?;
-    let options = JobOptions {
-        target,
-        engine,
-        job: job.to_string(),
-        chosen: args.typed.chosen(),
-        remove_scratch: args.own_scratch && !args.keep_scratch,
-    };
-    let writes = job.lines.iter().any(writes_line);
-    let opened = open(args, &options, writes, args.scratch_size)?;
-    let planned = job::expand(&job, &options.target, opened.device.geometry(), seed).map_err(usage)?;
-    let mut manifest = Manifest::new(env!("CARGO_PKG_VERSION"), planned.plan.seed);
-    manifest.target = serde_json::json!({
-        "name": opened.name,
-        "facts": opened.facts,
-        "identity": same_device::for_manifest(&opened.name),
-        "warnings": opened.warnings,
-    });
-    manifest.host = serde_json::to_value(host_facts(&SysPaths::default()))?;
-    manifest.overhead = serde_json::to_value(measure_overhead())?;
-    manifest.options = serde_json::to_value(&options)?;
-    let dir = claim.dir().to_path_buf();
-    let store = Store::create_in(claim, &manifest, &serde_json::to_value(&planned.plan)?)?;
-    Ok(Session { dir, store, job, planned, opened, options, kept: Kept::new() })
+pub fn begin(order: &Order, job: Job, seed: u64, engine: EngineOptions) -> anyhow::Result<JobSession> {
+    let target = order.target()?;
+    let place = target::locate(target)?;
+    let planned = job::expand(&job, &target.to_string(), place.geometry, seed).map_err(usage)?;
+    let begun = session::begin(order, &place, Needs::Plan(&planned.plan), engine, None)?;
+    let geometry = begun.opened.device.geometry();
+    let planned = job::expand(&job, &begun.stored.target, geometry, seed).map_err(usage)?;
+    let options = JobOptions { stored: begun.stored.clone(), job: job.to_string() };
+    let session = begun.into_session(order, &planned.plan, &options)?;
+    Ok(JobSession { session, job, planned, kept: Kept::new() })
 }
 
-fn open(args: &JobArgs, options: &JobOptions, writes: bool, scratch: Bytes) -> anyhow::Result<Opened> {
-    let access = if writes { Access::Write(&args.consent.erase_device) } else { Access::Read };
-    target::open(&options.target, access, options.engine, scratch, None)
-}
-
-fn writes_line(line: &job::Line) -> bool {
-    line.patterns.iter().any(|b| b.mode() == uflip_measure::Mode::Write) || !line.before.is_empty()
-}
-
-/// The interrupted job in `-o DIR`, gone on with as `uflip COMMAND`.
+/// The interrupted job that `order` names.
 ///
 /// # Errors
 /// Where there is none, or the target is another one now.
-pub fn resume(args: &JobArgs, command: &str) -> anyhow::Result<Session> {
-    let dir = typed::folder(args.output.as_deref())?.to_path_buf();
-    // Before anything is read that somebody else may be changing.
-    let claim = Claim::existing(&dir)?;
-    let contents = Store::open(&dir)?;
-    args.typed.refuse_without_effect(&contents, &HEEDED)?;
-    let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())
-        .with_context(|| format!("{}/manifest.json does not say what uflip job was asked for: another command made it, or it is damaged", dir.display()))?;
-    let typed = target_name(Some(&args.target))?;
-    let answer = same_device::ask(&Asked {
-        contents: &contents,
-        stored: &options.target,
-        typed: Some(&typed),
-        other: args.other_device,
-        data: options.engine.data,
-        type_for: &|target| same_device::to_type(command, target, &dir),
-    })?;
+pub fn resume(order: &Order) -> anyhow::Result<JobSession> {
+    let found = session::find::<JobOptions>(order)?;
+    let (contents, options) = (&found.contents, &found.options);
+    let dir = &contents.dir;
     let job = job::parse(&options.job).with_context(|| format!("{}: the job", dir.display()))?;
-    let plan = stored_plan(&contents)?;
-    let Some(planned) = uflip_store::job::job_of(&contents) else {
+    let Some(planned) = uflip_store::job::job_of(contents) else {
         bail!(
             "{} was planned by another version of uflip; start the job anew with another -o",
             dir.display()
@@ -373,48 +327,30 @@ pub fn resume(args: &JobArgs, command: &str) -> anyhow::Result<Session> {
         job::drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
     });
     let kept = kept.collect();
-    let place = target::locate(&answer.name, plan.geometry.capacity)?;
-    may_be_measured(&planned, &options.engine, &place)?;
-    let mut store = Store::resume_in(claim, args.seed, None)?;
-    store.notes().iter().for_each(|note| crate::say!("note: {note}"));
-    let mut options = JobOptions { target: answer.name.clone(), ..options };
-    if let Data::Age | Data::AgeFrom(_) = options.engine.data {
+    let mut engine = found.engine();
+    if let Data::Age | Data::AgeFrom(_) = engine.data {
         // The stamps count on from what the device has seen of this job.
         let write = |row: &&RunRow| row.spec.work.writes();
-        options.engine.data =
-            Data::AgeFrom(contents.runs.iter().filter(write).map(|r| r.outcome.end.ios).sum());
+        engine.data = Data::AgeFrom(contents.runs.iter().filter(write).map(|r| r.outcome.end.ios).sum());
     }
-    let opened = open(args, &options, planned.writes(), plan.geometry.capacity)?;
-    if opened.device.geometry() != plan.geometry {
-        bail!("{} has another size now; start the job anew with another -o", options.target);
-    }
-    answer.still_is(&opened.name)?;
-    let next_run = plan.runs().map(|run| run.id).find(|id| !store.has(*id));
-    answer.record(&mut store, &contents.manifest, next_run, &opened.facts)?;
-    Ok(Session { dir, store, job, planned, opened, options, kept })
+    let (session, ..) = found.open(order, Needs::Plan(&planned.plan), engine)?;
+    Ok(JobSession { session, job, planned, kept })
 }
 
 /// Does the job; true where it was stopped from outside.
-fn measure(session: &mut Session) -> anyhow::Result<bool> {
-    announce(session);
-    let Session { store, planned, opened, kept, .. } = session;
-    if opened.device.is_virtual() {
-        store.set_durability(Durability::RELAXED);
-    }
+fn measure(running: &mut JobSession) -> anyhow::Result<bool> {
+    announce(running);
+    let JobSession { session, planned, kept, .. } = running;
+    let shown = session.shown;
     let had: Vec<u32> = kept.keys().copied().collect();
-    let mut display = Display::new(planned.plan.runs().filter(|r| !had.contains(&r.id)), None);
-    let mut progress = |event: &Progress<'_>| match event {
-        Progress::RunStarted { spec, .. } => display.started(spec),
-        Progress::RunFinished { spec, stats, elapsed } => display.finished(spec, stats, *elapsed),
-        Progress::Again { spec, incidents, attempt } => display.again(spec, incidents, *attempt),
-        Progress::Resetting { .. } | Progress::Pausing { .. } => {}
-    };
+    let left = planned.plan.runs().filter(|r| !had.contains(&r.id));
+    let (mut device, mut store) = session.device_and_store();
+    let mut teller = Teller::new(shown, None, left, None);
     let control = Control { stop: &STOP, budget: None, unix_now };
-    let finished = job::drive(planned, &mut *opened.device, store, kept, control, &mut progress);
-    display.close();
-    let finished = finished?;
-    store.sync()?;
-    Ok(finished.stopped)
+    let mut tell = |event: &Progress<'_>| teller.tell(event);
+    let finished = job::drive(planned, &mut device, &mut store, kept, control, &mut tell);
+    teller.close();
+    Ok(finished?.stopped)
 }
 
 /// A finished job on a simulated device.
@@ -442,52 +378,42 @@ impl Simulated {
     }
 }
 
-/// The job `text` on `sim:NAME` into `folder`, as `uflip job` does it, without
-/// a word.
+/// The job `text` on a simulated device into `folder`, as `uflip job` does it,
+/// without a word.
 ///
 /// # Errors
 /// As [`job`].
-pub fn measure_simulated(name: &str, text: &str, seed: u64, folder: &Path) -> anyhow::Result<Simulated> {
-    let typed = ["uflip", "job", &format!("sim:{name}"), "the text given"];
-    let Command::Job(args) = Cli::try_parse_from(typed)?.command else { bail!("not a job") };
-    let mut session = start(&args, Claim::new(folder)?, job::parse(text)?, seed)?;
-    let Session { store, planned, opened, kept, .. } = &mut session;
-    store.set_durability(Durability::RELAXED);
-    let control = Control { stop: &STOP, budget: None, unix_now };
-    let finished =
-        job::drive(planned, &mut *opened.device, store, kept, control, &mut |_: &Progress<'_>| {})?;
-    if finished.stopped {
-        bail!("interrupted");
-    }
-    store.sync()?;
-    let Session { dir, store, planned, .. } = session;
-    drop(store);
+pub fn measure_simulated(target: Target, text: &str, seed: u64, folder: &Path) -> anyhow::Result<Simulated> {
+    let order = Order::in_silence("job", target, seed, folder);
+    let engine = EngineOptions { seed, ..EngineOptions::default() };
+    let mut running = begin(&order, job::parse(text)?, seed, engine)?;
+    let finished = measure(&mut running);
+    let JobSession { session, planned, .. } = running;
+    let dir = session.close(finished)?;
     Ok(Simulated { contents: Store::open(&dir)?, planned })
 }
 
 /// Says what is about to happen, before it does.
-fn announce(session: &Session) {
-    let Session { dir, planned, opened, options, job, .. } = session;
-    let capacity = planned.plan.geometry.capacity;
-    let engine = options.engine;
+fn announce(running: &JobSession) {
+    let JobSession { session, planned, job, .. } = running;
+    if session.shown == Shown::Nothing {
+        return;
+    }
+    let (capacity, target) = (planned.plan.geometry.capacity, &session.opened.target);
     let bytes = job::costs(job, planned, Assumed::default()).iter().map(|c| c.write_bytes.0).sum();
     crate::say!(
-        "job on {} ({capacity}): {} lines, up to {} runs, seed {}, {}, {}, data {}",
-        opened.name,
+        "job on {target} ({capacity}): {} lines, up to {} runs, seed {}{}",
         job.lines.len(),
         planned.plan.runs().count(),
         planned.plan.seed,
-        engine.engine,
-        engine.buffering,
-        engine.data
+        session.stored.driven()
     );
     if planned.writes() {
         let range = target::written_range(&planned.plan);
-        crate::say!("{}", target::will_be_written(&range, Bytes(bytes), capacity, &opened.name));
+        crate::say!("{}", target::will_be_written(&range, Bytes(bytes), capacity, target));
     }
-    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
     planned.plan.skipped.iter().for_each(|s| {
         crate::say!("skipped: {} {} {}: {}", s.micro_benchmark, s.baseline, s.label, s.reason);
     });
-    crate::say!("results go to {}", dir.display());
+    session.announce(&[]);
 }

@@ -1,25 +1,26 @@
 //! `uflip logical-block`: the write size at which random writes cost as
 //! sequential ones (paper 002, section 4.1), as a job like any other.
 
-use crate::args::extra::{JobArgs, LogicalBlockArgs};
-use crate::args::{Cli, Command};
-use crate::command::job::{Session, may_be_measured, resume, start};
-use crate::command::run::consent_again;
-use crate::command::{fresh_seed, print, print_as_kept, profile, report};
-use crate::interrupt::{self, STOP};
-use crate::same_device::to_type;
-use crate::target::{self, claim_output, target_name};
+use crate::args::extra::LogicalBlockArgs;
+use crate::command::job::{JobSession, begin, resume, stored_job};
+use crate::command::{fresh_seed, print, print_as_kept};
+use crate::interrupt::STOP;
+use crate::session::{self, Order, Stored, Teller};
+use crate::target::{self, Target, Unnamed};
 use crate::usage;
-use anyhow::{Context, bail};
-use clap::Parser;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use uflip_device::{Bytes, unix_now};
+use uflip_device::{Bytes, EngineOptions, unix_now};
 use uflip_measure::job::drive::drive_segment;
+use uflip_measure::job::{Job, JobPlan};
 use uflip_measure::logical_block::{self, Found, Mean, Pass};
 use uflip_measure::{Control, Progress};
-use uflip_store::{Claim, Durability, Store};
+use uflip_store::{RunRow, Store};
+
+/// What a resume heeds.
+const HEEDED: [&str; 7] =
+    ["output", "resume", "other-device", "erase-device", "seed", "keep-scratch", "json"];
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -38,91 +39,73 @@ struct Facts {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
-    interrupt::listen()?;
-    if args.resume {
-        return go_on(args);
-    }
-    let LogicalBlockArgs {
-        target,
-        bytes,
-        largest,
-        output,
-        engine,
-        consent,
-        seed,
-        scratch_size,
-        json,
-        typed,
-        ..
-    } = args;
-    let seed = seed.unwrap_or_else(fresh_seed);
-    let job = logical_block::job(&bytes, largest).map_err(usage)?;
-    let name = target_name(Some(&target))?;
-    let place = target::locate(&name, scratch_size)?;
-    let planned = logical_block::plan(&job, &name, place.geometry, seed).map_err(usage)?;
-    may_be_measured(&planned, &engine.resolve(seed)?, &place)?;
-    place.may_be_written(&consent.erase_device)?;
-    let claim = claim_output(output.as_deref())?;
-    let dir = claim.dir().to_path_buf();
-    let again = consent_again(&consent);
-    let args = JobArgs { typed, ..JobArgs::of(name, engine, consent, scratch_size) };
-    let mut session = start(&args, claim, job, seed)?;
-    conclude(&target, &again, &dir, &mut session, json)
-}
-
-/// Goes on with the procedure in `-o DIR`.
-fn go_on(args: LogicalBlockArgs) -> anyhow::Result<()> {
-    let LogicalBlockArgs {
-        target,
-        output,
-        engine,
-        consent,
-        scratch_size,
-        seed,
-        other_device,
-        json,
-        typed,
-        ..
-    } = args;
-    let dir = output.unwrap_or_default();
-    let again = consent_again(&consent);
-    let job = JobArgs::of(target.clone(), engine, consent, scratch_size);
-    let job = JobArgs { output: Some(dir.clone()), resume: true, seed, other_device, typed, ..job };
-    let mut session = resume(&job, "logical-block")?;
-    if !session.planned.runs().all(|(_, run)| run.line.starts_with(logical_block::LINE)) {
-        return Err(usage(format!(
-            "{}/manifest.json does not say what uflip logical-block was asked for: another command made it, or it is damaged",
-            dir.display()
-        )));
-    }
-    conclude(&target, &again, &dir, &mut session, json)
-}
-
-/// Measures what is missing and prints the answers.
-fn conclude(
-    target: &str,
-    consent: &str,
-    dir: &Path,
-    session: &mut Session,
-    json: bool,
-) -> anyhow::Result<()> {
-    let go_on = || {
-        let again = to_type("logical-block", target, dir);
-        format!("what was written is kept; go on with: {again}{consent}")
+    let target = match args.resume {
+        true => Target::of_resume(&args.target)?,
+        false => Some(Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?),
     };
-    session.opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
-    let found = measure(session, &mut |pass| {
-        crate::say!(
-            "{:>5}: {:.2} MB/s in order, {:.2} MB/s at random",
-            pass.block_bytes,
-            pass.sequential_mb_per_s,
-            pass.random_mb_per_s
-        );
-    })
-    .with_context(go_on)?;
+    let order = Order {
+        consents: args.consent.erase_device,
+        output: args.output,
+        seed: args.seed,
+        resume: args.resume,
+        other_device: args.other_device,
+        typed: args.typed,
+        heeded: &HEEDED,
+        ..Order::new("logical-block", target)
+    };
+    if let Some((dir, stored)) = session::complete_before(&order)? {
+        let contents = Store::open(&dir)?;
+        let (job, planned) = stored_job(&contents)?;
+        require_search(&job, &dir)?;
+        let found = answers(&planned, &means_of(&contents.runs));
+        return conclude(&stored, &dir, found, args.json);
+    }
+    session::listen(order.shown)?;
+    let mut running = if order.resume {
+        let running = resume(&order)?;
+        require_search(&running.job, &running.session.dir)?;
+        running
+    } else {
+        let seed = order.seed.unwrap_or_else(fresh_seed);
+        let job = logical_block::job(&args.bytes, args.largest).map_err(usage)?;
+        let engine = args.engine.resolve(seed).map_err(usage)?;
+        begin_search(&order, job, seed, engine)?
+    };
+    running.session.announce(&[]);
+    let mut found = Vec::new();
+    let finished = measure(&mut running, &mut found);
+    let stored = running.session.stored.clone();
+    let dir = running.session.close(finished)?;
+    conclude(&stored, &dir, found, args.json)
+}
+
+/// Refuses to go on with a job that is no search.
+fn require_search(job: &Job, dir: &Path) -> anyhow::Result<()> {
+    if job.lines.iter().all(|line| line.name.starts_with(logical_block::LINE)) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{}/manifest.json does not say what uflip logical-block was asked for: another command made it, or it is damaged",
+        dir.display()
+    )))
+}
+
+/// Begins the job of the search.
+fn begin_search(order: &Order, job: Job, seed: u64, engine: EngineOptions) -> anyhow::Result<JobSession> {
+    let target = order.target()?;
+    let geometry = target::locate(target)?.geometry;
+    // Says in its own words that an amount does not fit.
+    logical_block::plan(&job, &target.to_string(), geometry, seed).map_err(usage)?;
+    let buffering = job.buffering.unwrap_or(engine.buffering);
+    let data = job.data.unwrap_or(engine.data);
+    begin(order, job, seed, EngineOptions { buffering, data, ..engine })
+}
+
+/// Keeps and prints the answers.
+fn conclude(stored: &Stored, dir: &Path, found: Vec<Found>, json: bool) -> anyhow::Result<()> {
     let largest = found.iter().max_by_key(|f| f.bytes_per_pass);
     let facts = Facts {
-        target: target.to_string(),
+        target: stored.target.clone(),
         results: dir.display().to_string(),
         logical_block_bytes: largest.and_then(|f| f.logical_block_bytes),
         by_whole_numbers: largest.and_then(|f| f.by_whole_numbers),
@@ -130,8 +113,7 @@ fn conclude(
         amounts: found,
     };
     keep(dir, &facts)?;
-    profile::make(dir)?;
-    report::write_report(dir, None)?;
+    session::conclude(dir, stored, true)?;
     if json { print_as_kept(&facts) } else { print(&as_text(&facts)) }
 }
 
@@ -140,58 +122,78 @@ fn keep(dir: &Path, facts: &Facts) -> anyhow::Result<()> {
     Ok(uflip_store::write_json(&dir.join("logical-block.json"), facts)?)
 }
 
-/// The logical block of `sim:NAME` with 1 GiB a pass as the paper did it, into
-/// `folder`, by the paper's rule of the whole numbers.
+/// The logical block of a simulated device with 1 GiB a pass as the paper did it,
+/// into `folder`, by the paper's rule of the whole numbers.
 ///
 /// # Errors
 /// As [`logical_block`].
-pub fn measure_simulated(name: &str, seed: u64, folder: &Path) -> anyhow::Result<Option<Bytes>> {
-    let typed = ["uflip", "logical-block", &format!("sim:{name}")];
-    let Command::LogicalBlock(args) = Cli::try_parse_from(typed)?.command else { bail!("not the procedure") };
-    let job = logical_block::job(&args.bytes, args.largest).map_err(usage)?;
-    let args = JobArgs::of(format!("sim:{name}"), args.engine, args.consent, args.scratch_size);
-    let mut session = start(&args, Claim::new(folder)?, job, seed)?;
-    session.store.set_durability(Durability::RELAXED);
-    let found = measure(&mut session, &mut |_| {})?;
+pub fn measure_simulated(target: Target, seed: u64, folder: &Path) -> anyhow::Result<Option<Bytes>> {
+    let job = logical_block::job(&[Bytes(1 << 30)], Bytes(64 << 20)).map_err(usage)?;
+    let order = Order::in_silence("logical-block", target, seed, folder);
+    let engine = EngineOptions { seed, ..EngineOptions::default() };
+    let mut running = begin_search(&order, job, seed, engine)?;
+    let mut found = Vec::new();
+    let finished = measure(&mut running, &mut found);
+    running.session.close(finished)?;
     Ok(found.iter().max_by_key(|f| f.bytes_per_pass).and_then(|f| f.by_whole_numbers))
 }
 
-/// Writes size after size until both rules have their answer, for each amount.
-fn measure(session: &mut Session, tell: &mut dyn FnMut(&Pass)) -> anyhow::Result<Vec<Found>> {
-    let rows = Store::open(&session.dir)?.runs;
-    let mut means: BTreeMap<u32, Mean> =
-        rows.iter().filter_map(|row| Some((row.spec.id, Mean::of(&row.stats.all)?))).collect();
-    let Session { store, planned, opened, kept, .. } = session;
+/// Writes size after size until both rules have their answer for each amount,
+/// which `found` gets; true where it was stopped from outside.
+fn measure(running: &mut JobSession, found: &mut Vec<Found>) -> anyhow::Result<bool> {
+    let JobSession { session, planned, kept, .. } = running;
+    let mut means = means_of(&Store::open(&session.dir)?.runs);
+    let shown = session.shown;
     let mut settled = BTreeSet::new();
     let control = Control { stop: &STOP, budget: None, unix_now };
+    let (mut device, mut store) = session.device_and_store();
+    // A line a size is said below, instead of one a run.
+    let mut teller = Teller::new(shown, None, std::iter::empty(), None);
     for segment in &planned.segments {
         if settled.contains(&segment.line_number) {
             continue;
         }
-        let mut progress = |event: &Progress<'_>| match event {
-            Progress::RunFinished { spec, stats, .. } => {
+        let mut progress = |event: &Progress<'_>| {
+            if let Progress::RunFinished { spec, stats, .. } = event {
                 means.extend(Mean::of(&stats.all).map(|mean| (spec.id, mean)));
             }
-            Progress::Again { spec, incidents, .. } => {
-                crate::say!("run {} is measured again: {incidents}", spec.id);
-            }
-            _ => {}
+            teller.tell(event);
         };
-        let done = drive_segment(planned, segment, &mut *opened.device, store, kept, control, &mut progress)?;
+        let done = drive_segment(planned, segment, &mut device, &mut store, kept, control, &mut progress)?;
         if done.stopped {
-            bail!("interrupted");
+            teller.close();
+            return Ok(true);
         }
-        let found = logical_block::evaluate(planned, &means, segment.line_number);
-        if let Some(pass) = found.passes.last() {
-            tell(pass);
+        let so_far = logical_block::evaluate(planned, &means, segment.line_number);
+        if let Some(pass) = so_far.passes.last() {
+            shown.say(None, &line(pass));
         }
-        if logical_block::is_settled(&found) {
+        if logical_block::is_settled(&so_far) {
             settled.insert(segment.line_number);
         }
     }
-    store.sync()?;
+    teller.close();
+    *found = answers(planned, &means);
+    Ok(false)
+}
+
+/// The answer of each amount.
+fn answers(planned: &JobPlan, means: &BTreeMap<u32, Mean>) -> Vec<Found> {
     let lines = logical_block::lines(planned).into_iter();
-    Ok(lines.map(|line| logical_block::evaluate(planned, &means, line)).collect())
+    lines.map(|line| logical_block::evaluate(planned, means, line)).collect()
+}
+
+/// The means of the runs that are kept.
+fn means_of(runs: &[RunRow]) -> BTreeMap<u32, Mean> {
+    runs.iter().filter_map(|row| Some((row.spec.id, Mean::of(&row.stats.all)?))).collect()
+}
+
+/// A size that was tried.
+fn line(pass: &Pass) -> String {
+    format!(
+        "{:>5}: {:.2} MB/s in order, {:.2} MB/s at random",
+        pass.block_bytes, pass.sequential_mb_per_s, pass.random_mb_per_s
+    )
 }
 
 fn as_text(facts: &Facts) -> String {

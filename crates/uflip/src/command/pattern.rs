@@ -1,19 +1,20 @@
 //! `uflip pattern`: one pattern, its statistics and, if asked for, every IO.
 
-use crate::args::PatternArgs;
+use crate::args::{ArrivalsArg, PatternArgs};
 use crate::command::{fresh_seed, print, print_json};
-use crate::interrupt::{self, STOP};
-use crate::target::{self, Access, Opened};
-use crate::{limits, usage};
+use crate::interrupt::STOP;
+use crate::session::{self, Needs, Probed, Probing, Shown, told};
+use crate::target::{self, Opened, Target, Unnamed};
+use crate::usage;
 use anyhow::bail;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
-use uflip_device::{Bytes, Geometry, Nanos, RunEnd, RunLimits};
+use uflip_device::{Bytes, Device, Geometry, Nanos, RunEnd, RunLimits};
 use uflip_measure::dry_run::write_csv;
-use uflip_measure::pattern::{Baseline, Basic, Location, Mode, Pattern, Ratio, Timing};
+use uflip_measure::pattern::{Baseline, Basic, Gaps, Location, Mode, Pattern, Ratio, Timing};
 use uflip_measure::plan::check::{MAX_IOS, MAX_TIME};
-use uflip_measure::run::{RtStats, RunStats};
+use uflip_measure::run::{Probes, RtStats, RunStats};
 use uflip_store::export::Format;
 use uflip_store::keep::{Keep, Nothing, keep_in};
 use uflip_store::output;
@@ -24,12 +25,15 @@ use uflip_store::recorder::{DEFAULT_RESERVE, Kept, Reserve, RunShape};
 struct Facts {
     target: String,
     pattern: Pattern,
-    engine: String,
-    buffering: String,
-    data: String,
+    /// Null where the target is not driven: simulated, or answering at once.
+    engine: Option<String>,
+    buffering: Option<String>,
+    data: Option<String>,
     seed: u64,
     end: RunEnd,
     stats: RunStats,
+    #[serde(skip_serializing_if = "Probes::is_empty")]
+    probes: Probes,
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<String>,
 }
@@ -42,52 +46,56 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let typed = typed_pattern(&args)?;
     let options = args.engine.resolve(seed).map_err(usage)?;
-    let place = target::locate(&args.target, args.scratch_size)?;
+    let target = Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?;
+    let place = target::locate(&target)?;
     let pattern = fit(&typed, place.geometry)?;
-    countable(&pattern, args.io_count)?;
+    countable(&pattern, args.io_count, args.time_limit)?;
     if args.dry_run {
         // Line by line: the list may be longer than memory.
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         write_csv(&pattern, args.io_count, seed, &mut out)?;
         return Ok(out.flush()?);
     }
-    target::refuse_mixed_trims(&place, [&pattern])?;
-
+    let (needs, consents) = (Needs::Pattern(&pattern), &args.consent.erase_device);
+    session::refuse(&place, needs, &options, consents)?;
     let format = args.records.as_deref().map(records_format).transpose()?;
-    limits::room_for_pattern(&pattern, &options, place.virtual_time)?;
-    interrupt::listen()?;
-    let access = if pattern.writes() { Access::Write(&args.consent.erase_device) } else { Access::Read };
-    let mut opened = target::open(&args.target, access, options, args.scratch_size, None)?;
+    session::listen(Shown::Lines)?;
+    let mut opened = session::open(&target, needs, options, consents, None)?;
     opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
     let pattern = fit(&typed, opened.device.geometry())?;
-    if pattern.writes() {
-        let bytes = written_bytes(&pattern, args.io_count);
-        let (range, capacity) = (target::pattern_range(&pattern), opened.device.geometry().capacity);
-        if bytes > Bytes(0) {
-            crate::say!("{}", target::will_be_written(&range, bytes, capacity, &args.target));
-        }
-        if pattern.basics().iter().any(|basic| basic.mode == Mode::Trim) {
-            let (start, end) = (Bytes(range.start), Bytes(range.end));
-            crate::say!(
-                "{} will be trimmed between {start} and {end}: what stands there is lost",
-                args.target
-            );
-        }
-    }
+    announce(&pattern, args.io_count, &opened);
     crate::say!("{pattern}, seed {seed}");
-    let (end, stats) = measure(&args, format, &pattern, seed, &mut opened)?;
+    let (end, stats, probes) = measure(&args, format, &pattern, seed, &mut opened)?;
+    let driven = |text: String| target.path().map(|_| text);
     let facts = Facts {
-        target: args.target,
+        target: opened.target.to_string(),
         pattern,
-        engine: options.engine.to_string(),
-        buffering: options.buffering.to_string(),
-        data: options.data.to_string(),
+        engine: driven(options.engine.to_string()),
+        buffering: driven(options.buffering.to_string()),
+        data: driven(options.data.to_string()),
         seed,
         end,
         stats,
+        probes,
         records: args.records.map(|p| p.display().to_string()),
     };
     if args.json { print_json(&facts) } else { print(&as_text(&facts)) }
+}
+
+/// Says what is written or trimmed, before it is.
+fn announce(pattern: &Pattern, io_count: u64, opened: &Opened) {
+    if !pattern.writes() {
+        return;
+    }
+    let (bytes, target) = (written_bytes(pattern, io_count), &opened.target);
+    let (range, capacity) = (target::pattern_range(pattern), opened.device.geometry().capacity);
+    if bytes > Bytes(0) {
+        crate::say!("{}", target::will_be_written(&range, bytes, capacity, target));
+    }
+    if pattern.basics().iter().any(|basic| basic.mode == Mode::Trim) {
+        let (start, end) = (Bytes(range.start), Bytes(range.end));
+        crate::say!("{target} will be trimmed between {start} and {end}: what stands there is lost");
+    }
 }
 
 /// The pattern of the arguments, its TargetSize possibly still open.
@@ -135,10 +143,11 @@ fn basic(args: &PatternArgs, base: Baseline) -> anyhow::Result<Basic> {
         (None, None) if args.no_repeat && base.is_random() => Location::RandomUnique,
         (None, None) => plain.location,
     };
+    let gaps = if args.arrivals == Some(ArrivalsArg::Poisson) { Gaps::Poisson } else { Gaps::Fixed };
     let timing = match (args.pause, args.burst) {
         (Some(pause), Some(burst)) => Timing::Burst { pause, burst: u32::try_from(burst).map_err(usage)? },
         (Some(pause), None) => Timing::Pause { pause },
-        _ => Timing::Consecutive,
+        _ => args.rate.map_or(Timing::Consecutive, |rate| Timing::Open { rate, gaps }),
     };
     Ok(Basic {
         location,
@@ -150,7 +159,7 @@ fn basic(args: &PatternArgs, base: Baseline) -> anyhow::Result<Basic> {
     })
 }
 
-fn countable(pattern: &Pattern, io_count: u64) -> anyhow::Result<()> {
+fn countable(pattern: &Pattern, io_count: u64, time_limit: Option<Nanos>) -> anyhow::Result<()> {
     let streams = (pattern.stream_count() as u64).max(1);
     if io_count.checked_mul(streams).is_none_or(|ios| ios > MAX_IOS) {
         let most = MAX_IOS / streams;
@@ -158,6 +167,9 @@ fn countable(pattern: &Pattern, io_count: u64) -> anyhow::Result<()> {
             "{io_count} IOs in each of {streams} streams are more than can be counted; type --io-count with at \
              most {most}"
         )));
+    }
+    if time_limit.is_none() {
+        pattern.check_instants(io_count).map_err(usage)?;
     }
     match pattern.basics().iter().map(|basic| basic.timing.pause()).max() {
         Some(pause) if pause > MAX_TIME => {
@@ -186,9 +198,9 @@ fn measure(
     pattern: &Pattern,
     seed: u64,
     opened: &mut Opened,
-) -> anyhow::Result<(RunEnd, RunStats)> {
+) -> anyhow::Result<(RunEnd, RunStats, Probes)> {
     let keep: Box<dyn Keep> = match args.records.as_deref().zip(format) {
-        Some((path, format)) => keep_in(path, format)?,
+        Some((path, format)) => keep_in(path, format, pattern.is_open_loop())?,
         None => Box::new(Nothing),
     };
     let reserve = Reserve::new(DEFAULT_RESERVE);
@@ -198,11 +210,15 @@ fn measure(
         io_ignore: args.io_ignore,
         streams: pattern.stream_count() as u64,
         patterns: if matches!(pattern, Pattern::Mix { .. }) { 2 } else { 1 },
+        open_loop: pattern.is_open_loop(),
         path: args.records.clone().unwrap_or_default(),
     };
     reserve.begin_keeping(shape, keep);
     let limits = RunLimits { time: args.time_limit, stop: &STOP };
-    let end = opened.device.run(pattern.streams(args.io_count, seed)?, &reserve, limits);
+    let probing = Probing::of(&opened.target);
+    probing.next(Some(0));
+    let mut device = Probed { device: &mut *opened.device, probing: &probing };
+    let end = device.run(pattern.streams(args.io_count, seed)?, &reserve, limits);
     let end = end.inspect_err(|_| reserve.abandon())?;
     if end.interrupted {
         reserve.abandon();
@@ -212,10 +228,11 @@ fn measure(
     if stalls > 0 {
         crate::say!("warning: {stalls} times the run waited for its records to be written");
     }
+    probing.disturbed().iter().for_each(|found| crate::say!("warning: {}", told(found)));
     if !end.incidents.is_none() {
         crate::say!("warning: {}; the figures are not the device's alone: measure again", end.incidents);
     }
-    Ok((end, stats))
+    Ok((end, stats, probing.take()))
 }
 
 /// What records are written as, by the name's ending; the path is looked at
@@ -231,13 +248,14 @@ fn records_format(path: &Path) -> anyhow::Result<Format> {
 }
 
 fn as_text(facts: &Facts) -> String {
+    let driven = match (&facts.engine, &facts.buffering, &facts.data) {
+        (Some(engine), Some(buffering), Some(data)) => format!("engine {engine}, {buffering}, data {data}, "),
+        _ => String::new(),
+    };
     let mut text = format!(
-        "{} on {}\nengine {}, {}, data {}, seed {}\n{} IOs in {}{}\n\n",
+        "{} on {}\n{driven}seed {}\n{} IOs in {}{}\n\n",
         facts.pattern,
         facts.target,
-        facts.engine,
-        facts.buffering,
-        facts.data,
         facts.seed,
         facts.end.ios,
         facts.end.elapsed,
@@ -254,7 +272,18 @@ fn as_text(facts: &Facts) -> String {
         .iter()
         .enumerate()
         .for_each(|(i, s)| text += &row(&format!("pattern {}", i + 1), s));
-    text += &row("all IOs", &facts.stats.all);
+    for of in &facts.stats.by_mode {
+        text += &row(&format!("mode {}", of.mode.name()), &of.running);
+    }
+    let all = if facts.stats.ios() == facts.stats.all.n { "all IOs" } else { "reads, writes" };
+    text += &row(all, &facts.stats.all);
+    if let Some(late) = &facts.stats.late {
+        let (mean, longest) = (Nanos(late.mean_ns.round() as u64), Nanos(late.max_ns));
+        text += &format!(
+            "\nresponse times count from the intended instants; IOs were submitted {mean} after them, at most \
+             {longest}\n"
+        );
+    }
     if let Some(path) = &facts.records {
         text += &format!("\nevery IO is in {path}\n");
     }

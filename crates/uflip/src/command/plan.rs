@@ -3,11 +3,14 @@
 use crate::args::{MethodArg, PlanArgs, PlanOptionArgs, PresetArg};
 use crate::command::{fresh_seed, print, print_json};
 use crate::describe::round_time;
-use crate::target::{self, Access, Place, SCRATCH};
-use crate::usage;
+use crate::session::{self, Needs};
+use crate::target::{self, Access, Place, Target, Unnamed};
+use crate::{printable, usage};
+use serde::Serialize;
 use std::time::Duration;
 use uflip_device::safety::wear_note;
 use uflip_device::{Bytes, EngineOptions, KeepAll, Nanos, RunLimits, Stop};
+use uflip_measure::pattern::DEFAULT_IO_SIZE;
 use uflip_measure::plan::BaselineMeans;
 use uflip_measure::{
     Baseline, Basic, MicroBenchmark, Override, Pattern, Plan, PlanOptions, Preset, State, make_plan,
@@ -17,53 +20,97 @@ use uflip_measure::{
 /// with the scratch file it stays within two minutes.
 pub const QUICK_BUDGET: Nanos = Nanos::from_secs(90);
 
-/// The plan options of what was typed.
-///
-/// # Errors
-/// [`crate::Usage`] with what to type instead.
-pub fn plan_options(
-    args: &PlanOptionArgs,
-    target: &str,
-    place: &Place,
-    seed: u64,
-) -> anyhow::Result<PlanOptions> {
-    let mut options = PlanOptions::new(preset(args, place));
-    if place.virtual_time {
-        // The paper's methodology (4.1) costs nothing here.
-        options.state = State::Random;
-    }
-    if options.state == State::Random && args.method == MethodArg::Auto {
-        options.state = State::Complete;
-    }
-    options.target = target.to_string();
-    options.seed = seed;
-    options.io_size = args.io_size;
-    options.only = args.only.iter().map(|name| name.parse().map_err(usage)).collect::<Result<_, _>>()?;
-    options.baselines =
-        args.baselines.iter().map(|name| name.parse().map_err(usage)).collect::<Result<_, _>>()?;
-    if let Some(state) = args.state {
-        if state == State::Trim {
-            place.may_be_trimmed()?;
-        }
-        options.state = state;
-    }
-    options.repeats = args.repeats.unwrap_or(options.repeats);
-    options.pause_between_runs = args.pause_between.unwrap_or(options.pause_between_runs);
-    for text in &args.values {
-        let (micro, values) = parse_values(text)?;
-        options.overrides.insert(micro, Override { values: Some(values), ..Override::default() });
-    }
-    Ok(options)
+/// What is wanted of a benchmark, where it is not left to what suits the target.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// How thorough.
+    pub preset: Option<Preset>,
+    /// Where lengths and pause come from.
+    pub method: MethodArg,
+    /// Only these; all where empty.
+    pub only: Vec<MicroBenchmark>,
+    /// Only these; all where empty.
+    pub baselines: Vec<Baseline>,
+    /// Other values of a parameter.
+    pub values: Vec<(MicroBenchmark, Vec<i64>)>,
+    /// The state to begin with.
+    pub state: Option<State>,
+    /// IOSize.
+    pub io_size: Bytes,
+    /// How often each experiment is done.
+    pub repeats: Option<u32>,
+    /// Idle time between runs.
+    pub pause_between: Option<Nanos>,
 }
 
-/// The preset that was typed, or what suits the target.
-pub fn preset(args: &PlanOptionArgs, place: &Place) -> Preset {
-    match args.preset {
-        Some(PresetArg::Quick) => Preset::Quick,
-        Some(PresetArg::Standard) => Preset::Standard,
-        Some(PresetArg::Full) => Preset::Full,
-        None if place.virtual_time => Preset::Standard,
-        None => Preset::Quick,
+impl Wanted {
+    /// Nothing in particular of this method.
+    pub fn by(method: MethodArg) -> Wanted {
+        Wanted {
+            preset: None,
+            method,
+            only: Vec::new(),
+            baselines: Vec::new(),
+            values: Vec::new(),
+            state: None,
+            io_size: DEFAULT_IO_SIZE,
+            repeats: None,
+            pause_between: None,
+        }
+    }
+
+    /// What was typed.
+    ///
+    /// # Errors
+    /// [`crate::Usage`] with what to type instead.
+    pub fn typed(args: &PlanOptionArgs) -> anyhow::Result<Wanted> {
+        let preset = args.preset.map(|preset| match preset {
+            PresetArg::Quick => Preset::Quick,
+            PresetArg::Standard => Preset::Standard,
+            PresetArg::Full => Preset::Full,
+        });
+        let baseline = |name: &String| name.parse().map_err(usage);
+        Ok(Wanted {
+            preset,
+            method: args.method,
+            only: args.only.iter().map(|name| name.parse().map_err(usage)).collect::<Result<_, _>>()?,
+            baselines: args.baselines.iter().map(baseline).collect::<Result<_, _>>()?,
+            values: args.values.iter().map(|text| parse_values(text)).collect::<Result<_, _>>()?,
+            state: args.state,
+            io_size: args.io_size,
+            repeats: args.repeats,
+            pause_between: args.pause_between,
+        })
+    }
+
+    /// The plan options on this target.
+    ///
+    /// # Errors
+    /// [`crate::Usage`] where the target cannot be brought to the state.
+    pub fn options(&self, place: &Place, seed: u64) -> anyhow::Result<PlanOptions> {
+        let suits = if place.virtual_time { Preset::Standard } else { Preset::Quick };
+        let mut options = PlanOptions::new(self.preset.unwrap_or(suits));
+        if place.virtual_time {
+            // The paper's methodology (4.1) costs nothing here.
+            options.state = State::Random;
+        }
+        if options.state == State::Random && self.method == MethodArg::Auto {
+            options.state = State::Complete;
+        }
+        if self.state == Some(State::Trim) {
+            place.may_be_trimmed()?;
+        }
+        options.state = self.state.unwrap_or(options.state);
+        (options.target, options.seed) = (place.target.to_string(), seed);
+        options.io_size = self.io_size;
+        (options.only, options.baselines) = (self.only.clone(), self.baselines.clone());
+        options.repeats = self.repeats.unwrap_or(options.repeats);
+        options.pause_between_runs = self.pause_between.unwrap_or(options.pause_between_runs);
+        for (micro, values) in &self.values {
+            let values = Some(values.clone());
+            options.overrides.insert(*micro, Override { values, ..Override::default() });
+        }
+        Ok(options)
     }
 }
 
@@ -88,47 +135,57 @@ fn parse_values(text: &str) -> anyhow::Result<(MicroBenchmark, Vec<i64>)> {
     Ok((micro, values.split(',').map(parse).collect::<Result<_, _>>()?))
 }
 
-/// True where the plan writes anything at all.
-pub fn writes(plan: &Plan) -> bool {
-    let summary = plan.summary();
-    // Trims move no bytes and need the same leave.
-    summary.write_bytes > Bytes(0)
-        || summary.reset_bytes > Bytes(0)
-        || plan.runs().any(|run| run.work.writes())
+/// What `--json` prints: a plan that `uflip run --plan` takes, with what is to be
+/// said of it.
+#[derive(Serialize)]
+struct Facts<'a> {
+    #[serde(flatten)]
+    plan: &'a Plan,
+    /// Why `uflip run` would refuse; null where it would not.
+    run_would_refuse: Option<String>,
+    /// What of the plan is found by `uflip run` only.
+    not_known_yet: &'a [&'static str],
 }
+
+/// What the automatic method finds out first.
+const FOUND_BY_RUN: [&str; 5] =
+    ["io_count and io_ignore of every run", "pause between runs", "calibration runs", "bytes", "time"];
 
 /// Runs `uflip plan`.
 ///
 /// # Errors
 /// What is wrong with the arguments or the target.
 pub fn plan(args: PlanArgs) -> anyhow::Result<()> {
-    let name = args.target.as_deref().unwrap_or(SCRATCH);
-    let place = target::locate(name, args.plan.scratch_size)?;
-    let options = plan_options(&args.plan, name, &place, args.plan.seed.unwrap_or_else(fresh_seed))?;
-    let plan = make_plan(&options, place.geometry).map_err(usage)?;
+    let target = Target::of_command(&args.target, Unnamed::ScratchFile, &args.typed)?;
+    let place = target::locate(&target)?;
+    let seed = args.plan.seed.unwrap_or_else(fresh_seed);
+    let plan =
+        make_plan(&Wanted::typed(&args.plan)?.options(&place, seed)?, place.geometry).map_err(usage)?;
+    let not_known_yet = if args.plan.method == MethodArg::Auto { &FOUND_BY_RUN[..] } else { &[] };
+    let engine = EngineOptions { seed, ..EngineOptions::default() };
+    let refused = session::refuse(&place, Needs::Plan(&plan), &engine, &args.consent.erase_device);
+    let run_would_refuse = refused.err().map(|error| printable::chain(&error));
+    if let Some(why) = &run_would_refuse {
+        crate::say!("run would refuse: {why}");
+    }
     if args.json {
-        return print_json(&plan);
+        return print_json(&Facts { plan: &plan, run_would_refuse, not_known_yet });
     }
-    let text = as_text(&plan, name, &place);
-    if args.plan.method == MethodArg::Auto {
-        return print(&format!(
-            "{text}note: lengths and pause are the preset's; uflip run finds its own unless --method fixed is typed\n"
-        ));
-    }
-    print(&text)
+    print(&as_text(&plan, &place, not_known_yet))
 }
 
-fn as_text(plan: &Plan, name: &str, place: &Place) -> String {
+fn as_text(plan: &Plan, place: &Place, not_known_yet: &[&str]) -> String {
     let summary = plan.summary();
-    let (mean, basis) = expected_mean(name, place);
+    let (mean, basis) = expected_mean(place);
     let ms = mean.as_millis_f64();
     let whole = plan.estimate(&BaselineMeans { sr: ms, rr: ms, sw: ms, rw: ms });
-    let made = if place.to_be_made { ", a scratch file to be made" } else { "" };
+    let made = if place.is_to_be_made() { ", a scratch file to be made" } else { "" };
     let mut text = format!(
-        "target     {name}: {} in sectors of {}{made}\n\
+        "target     {}: {} in sectors of {}{made}\n\
          plan       preset {}, seed {}: {} runs, {} IOs\n\
          read       {}\n\
          written    {}\n",
+        place.target,
         place.geometry.capacity,
         place.geometry.sector,
         plan.preset,
@@ -154,6 +211,13 @@ fn as_text(plan: &Plan, name: &str, place: &Place) -> String {
     for (micro, runs) in runs_by_group(plan) {
         text += &format!("  {micro:13} {runs:5} runs\n");
     }
+    if !not_known_yet.is_empty() {
+        text += &format!(
+            "not known yet: {}; the figures above are those of the preset's lengths, and uflip run finds its own \
+             unless --method fixed is typed\n",
+            not_known_yet.join(", ")
+        );
+    }
     plan.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
     plan.skipped.iter().for_each(|s| {
         text += &format!("skipped: {} {} {}: {}\n", s.micro_benchmark, s.baseline, s.label, s.reason);
@@ -175,19 +239,19 @@ fn runs_by_group(plan: &Plan) -> Vec<(String, usize)> {
 
 /// What an IO may take: 64 random reads tell where there is something to read,
 /// else what disks of this kind usually take.
-fn expected_mean(name: &str, place: &Place) -> (Nanos, String) {
+fn expected_mean(place: &Place) -> (Nanos, String) {
     // Virtual disks call themselves rotating whatever they are.
     let turns = place.rotational == Some(true) && !place.summary.contains("virtio");
     let guess = if turns { Nanos::from_millis(8) } else { Nanos::from_micros(200) };
     let assumed = (guess, "assumed; the target is not there to be asked".to_string());
-    if place.to_be_made || place.virtual_time {
+    if place.is_to_be_made() || place.virtual_time {
         return assumed;
     }
-    probe(name, place).map_or(assumed, |mean| (mean, "64 random reads took that on average".to_string()))
+    probe(place).map_or(assumed, |mean| (mean, "64 random reads took that on average".to_string()))
 }
 
-fn probe(name: &str, place: &Place) -> Option<Nanos> {
-    let mut opened = target::open(name, Access::Read, EngineOptions::default(), Bytes(0), None).ok()?;
+fn probe(place: &Place) -> Option<Nanos> {
+    let mut opened = target::open(&place.target, Access::Read, EngineOptions::default(), None).ok()?;
     let io_size = Bytes((32 << 10).max(place.geometry.sector.0));
     let pattern = Pattern::Basic(Basic { ..Baseline::Rr.basic(io_size) }).resolve(place.geometry).ok()?;
     let keep = KeepAll::new(64);

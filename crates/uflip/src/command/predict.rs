@@ -3,6 +3,7 @@
 
 use crate::args::extra::PredictArgs;
 use crate::command::{print, print_json};
+use crate::replay::Replay;
 use crate::{input, interrupt, limits, replay, target, usage};
 use anyhow::Context;
 use serde::Serialize;
@@ -101,7 +102,8 @@ fn simulate(args: &PredictArgs, name: &str, trace: &[TraceIo]) -> anyhow::Result
     if !args.new {
         replay::fill(&mut device)?;
     }
-    let took = replay::replay(trace, &mut device, args.wrap).map_err(usage)?;
+    let how = Replay { wrap: args.wrap, open_loop: args.open_loop };
+    let took = replay::replay(trace, &mut device, how).map_err(usage)?;
     let sum = |modes: &[Mode]| {
         let mine = took.iter().filter(|io| modes.contains(&io.mode));
         mine.filter_map(|io| io.response).map(|r| r.0 as f64).sum::<f64>()

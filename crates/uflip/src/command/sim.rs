@@ -18,7 +18,7 @@ use uflip_sim::catalogue;
 pub fn sim(command: SimCommand) -> anyhow::Result<()> {
     match command {
         SimCommand::List { json } => list(json),
-        SimCommand::Show { device, json } => show(&device, json),
+        SimCommand::Show { device, json, toml } => show(&device, json, toml),
         SimCommand::Check { file } => check(&file),
         SimCommand::Verify(args) => crate::command::verify::verify(args),
         SimCommand::Proof(args) => crate::command::proof::proof(&args),
@@ -46,8 +46,15 @@ fn list(json: bool) -> anyhow::Result<()> {
     print(&rows.iter().map(line).collect::<String>())
 }
 
-fn show(device: &str, json: bool) -> anyhow::Result<()> {
-    let description = described(device.strip_prefix("sim:").unwrap_or(device))?;
+fn show(device: &str, json: bool, toml: bool) -> anyhow::Result<()> {
+    let name = device.strip_prefix("sim:").unwrap_or(device);
+    let description = described(name)?;
+    if toml {
+        return match catalogue::text(name) {
+            Some(text) => print(text),
+            None => print(&input::text(Path::new(name), input::DESCRIPTION, "a device's description")?),
+        };
+    }
     if json { print_json(&description) } else { print(&uflip_sim::explain(&description)) }
 }
 

@@ -256,7 +256,7 @@ fn histogram(picture: &Picture, columns: usize, height: usize, low: f64, high: f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uflip_device::{Bytes, Io, Mode};
+    use uflip_device::{Arrival, Bytes, Io, Mode};
 
     fn spec() -> RunSpec {
         serde_json::from_value(serde_json::json!({
@@ -272,7 +272,8 @@ mod tests {
         let mut board = Board::new("sim:mtron, preset standard, seed 1".into(), None);
         board.expect(groups.into_iter());
         board.started("baselines", "RW".into(), &spec());
-        let io = Io { wait: Nanos(0), offset: Bytes(0), size: 512, mode: Mode::Write, pattern: 0 };
+        let io =
+            Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 512, mode: Mode::Write, pattern: 0 };
         let ns = |i: u64| if i == 250 { 27_000_000 } else { 400_000 };
         let records: Vec<_> = (0..500).map(|i| IoRecord::new(&io, 0, Nanos(i), Nanos(ns(i)))).collect();
         let seen = Seen { run: 7, fresh: true, missed: false };

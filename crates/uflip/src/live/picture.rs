@@ -151,10 +151,11 @@ impl Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uflip_device::{Bytes, Io, Mode, Nanos};
+    use uflip_device::{Arrival, Bytes, Io, Mode, Nanos};
 
     fn record(ns: u64) -> IoRecord {
-        let io = Io { wait: Nanos(0), offset: Bytes(0), size: 512, mode: Mode::Read, pattern: 0 };
+        let io =
+            Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(0), size: 512, mode: Mode::Read, pattern: 0 };
         IoRecord::new(&io, 0, Nanos(0), Nanos(ns))
     }
 

@@ -42,7 +42,7 @@ fn the_main_job_without_any_argument_but_a_small_file() {
 #[test]
 fn the_manifest_tells_how_it_was_measured() {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["run", "f", "-o", "o", "--scratch-size", "16M", "--only", "order", "--seed", "42"];
+    let args = ["run", "./f", "-o", "o", "--scratch-size", "16M", "--only", "order", "--seed", "42"];
     expect(folder.path(), 0, &args);
     let manifest = std::fs::read_to_string(folder.path().join("o/manifest.json")).unwrap();
     let manifest = json(&manifest);
@@ -81,8 +81,18 @@ fn a_dry_run_prints_the_ios_of_table_1() {
 #[test]
 fn one_pattern_gives_statistics_and_every_io() {
     let folder = tempfile::tempdir().unwrap();
-    let args =
-        ["pattern", "f", "--base", "RW", "--io-count", "300", "--io-ignore", "100", "--scratch-size", "16M"];
+    let args = [
+        "pattern",
+        "./f",
+        "--base",
+        "RW",
+        "--io-count",
+        "300",
+        "--io-ignore",
+        "100",
+        "--scratch-size",
+        "16M",
+    ];
     let (out, _) = expect(folder.path(), 0, &[&args[..], &["--records", "r.csv", "--json"]].concat());
     let facts = json(&out);
     assert_eq!(facts["stats"]["all"]["n"], 300);
@@ -105,7 +115,7 @@ fn io_uring_and_every_buffering_run_end_to_end() {
         &["--mix", "SR", "--ratio", "4"],
         &["--data", "age", "--no-repeat"],
     ] {
-        let args = ["pattern", "f", "--base", "RW", "--io-count", "64", "--scratch-size", "16M", "--json"];
+        let args = ["pattern", "./f", "--base", "RW", "--io-count", "64", "--scratch-size", "16M", "--json"];
         let (out, _) = expect(folder.path(), 0, &[&args[..], extra].concat());
         let n = json(&out)["stats"]["all"]["n"].as_u64().unwrap();
         assert_eq!(n, if extra[0] == "--parallel" { 256 } else { 64 }, "{extra:?}");
@@ -127,7 +137,7 @@ fn a_plan_says_what_would_happen_and_touches_nothing() {
 #[test]
 fn exports_are_read_by_other_programs() {
     let folder = tempfile::tempdir().unwrap();
-    expect(folder.path(), 0, &["run", "f", "-o", "o", "--scratch-size", "16M", "--only", "mix,order"]);
+    expect(folder.path(), 0, &["run", "./f", "-o", "o", "--scratch-size", "16M", "--only", "mix,order"]);
     let runs = finished_runs(&folder.path().join("o"));
     let (csv, _) = expect(folder.path(), 0, &["export", "o"]);
     assert_eq!(csv.lines().count(), runs.len() + 1);
@@ -170,10 +180,10 @@ fn a_block_device_needs_its_name_and_says_what_to_type() {
 fn a_foreign_file_is_never_written() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("thesis.doc"), b"years of work".repeat(100_000)).unwrap();
-    let (_, err) = expect(folder.path(), 1, &["pattern", "thesis.doc", "--base", "RW"]);
+    let (_, err) = expect(folder.path(), 1, &["pattern", "./thesis.doc", "--base", "RW"]);
     assert!(err.contains("thesis.doc"), "{err}");
     let (_, err) =
-        expect(folder.path(), 1, &["run", "thesis.doc", "-o", "o", "--erase-device", "thesis.doc"]);
+        expect(folder.path(), 1, &["run", "./thesis.doc", "-o", "o", "--erase-device", "thesis.doc"]);
     assert!(err.contains("thesis.doc"), "{err}");
     assert_eq!(std::fs::read(folder.path().join("thesis.doc")).unwrap(), b"years of work".repeat(100_000));
 }
@@ -203,13 +213,13 @@ fn usage_errors_exit_with_2_and_say_what_to_type() {
 #[test]
 fn a_results_folder_is_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
-    expect(folder.path(), 0, &["run", "f", "-o", "o", "--scratch-size", "16M", "--only", "order"]);
+    expect(folder.path(), 0, &["run", "./f", "-o", "o", "--scratch-size", "16M", "--only", "order"]);
     let before = std::fs::read(folder.path().join("o/runs.ndjson")).unwrap();
-    let (_, err) = expect(folder.path(), 1, &["run", "f", "-o", "o", "--only", "order"]);
+    let (_, err) = expect(folder.path(), 1, &["run", "./f", "-o", "o", "--only", "order"]);
     assert!(err.contains("--resume"), "{err}");
     std::fs::create_dir(folder.path().join("photos")).unwrap();
     std::fs::write(folder.path().join("photos/cat.png"), "meow").unwrap();
-    expect(folder.path(), 1, &["run", "f", "-o", "photos", "--only", "order"]);
+    expect(folder.path(), 1, &["run", "./f", "-o", "photos", "--only", "order"]);
     assert_eq!(std::fs::read(folder.path().join("o/runs.ndjson")).unwrap(), before);
     assert_eq!(std::fs::read_dir(folder.path().join("photos")).unwrap().count(), 1);
 }

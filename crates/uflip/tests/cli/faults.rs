@@ -33,7 +33,7 @@ fn a_full_results_disk_fails_the_run_and_can_be_resumed() {
     let small = folder.path().join("small");
     std::fs::create_dir(&small).unwrap();
     let Some(mounted) = Mounted::tmpfs(&small, "size=600k") else { return };
-    let args = ["run", "scratch", "-o", "small/out", "--scratch-size", "16M", "--seed", "3"];
+    let args = ["run", "./scratch", "-o", "small/out", "--scratch-size", "16M", "--seed", "3"];
     let (_, err) = expect(folder.path(), 1, &args);
     assert!(err.contains("space") && err.contains("--resume"), "{err}");
     let before = finished_runs(&small.join("out"));
@@ -111,9 +111,9 @@ fn a_target_that_shrinks_is_a_short_read() {
     expect(
         folder.path(),
         0,
-        &["pattern", "scratch", "--base", "SR", "--io-count", "4", "--scratch-size", "16M"],
+        &["pattern", "./scratch", "--base", "SR", "--io-count", "4", "--scratch-size", "16M"],
     );
-    let args = ["pattern", "scratch", "--base", "RR", "--io-count", "200", "--pause", "5ms"];
+    let args = ["pattern", "./scratch", "--base", "RR", "--io-count", "200", "--pause", "5ms"];
     let child =
         uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
     let child = child.unwrap();

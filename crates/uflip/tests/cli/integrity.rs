@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use uflip_analysis::compare::{Subject, compare};
 use uflip_analysis::profile;
 use uflip_device::rng::Rng;
-use uflip_device::{Io, IoRecord, Nanos};
+use uflip_device::{Arrival, Io, IoRecord, Nanos};
 use uflip_report::view;
 use uflip_store::Store;
 use uflip_store::checksum::{checksum, seal};
@@ -176,7 +176,7 @@ fn with_another_response_time(path: &Path, run: u32) -> Vec<u8> {
     let mut records = uflip_store::read_records(path).unwrap();
     let old = records[50];
     let io = Io {
-        wait: Nanos(0),
+        arrival: Arrival::CONSECUTIVE,
         offset: old.offset(),
         size: old.size(),
         mode: old.mode(),
@@ -413,7 +413,7 @@ fn on_a_file_only_what_is_damaged_is_measured_again() {
     let (at, dir) = (folder.path(), folder.path().join("o"));
     let run = [
         "run",
-        "scratch",
+        "./scratch",
         "-o",
         "o",
         "--scratch-size",

@@ -14,7 +14,10 @@ end  sw  bs=1M passes=2 rounds=2 then=mis
 
 fn job_on(folder: &std::path::Path, target: &str, more: &[&str]) -> serde_json::Value {
     std::fs::write(folder.join("a.job"), JOB).unwrap();
-    let mut args = vec!["job", target, "a.job", "-o", "out", "--scratch-size", "16M", "--json"];
+    let mut args = vec!["job", target, "a.job", "-o", "out", "--json"];
+    if !target.starts_with("/dev/") {
+        args.extend(["--scratch-size", "16M"]);
+    }
     args.extend(more);
     let (out, _) = expect(folder, 0, &args);
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -35,17 +38,17 @@ fn job_on(folder: &std::path::Path, target: &str, more: &[&str]) -> serde_json::
 fn every_experiment_runs_on_a_scratch_file() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    job_on(folder, "scratch.bin", &[]);
+    job_on(folder, "./scratch.bin", &[]);
     // Done is done: nothing is measured again.
     let before = finished_runs(&folder.join("out"));
-    expect(folder, 0, &["job", "scratch.bin", "-o", "out", "--resume"]);
+    expect(folder, 0, &["job", "./scratch.bin", "-o", "out", "--resume"]);
     assert_eq!(finished_runs(&folder.join("out")), before);
     // What is cut off is measured again, and nothing else.
     let file = folder.join("out/runs.ndjson");
     let text = std::fs::read_to_string(&file).unwrap();
     let half: String = text.split_inclusive('\n').take(before.len() / 2).collect();
     std::fs::write(&file, half).unwrap();
-    expect(folder, 0, &["job", "scratch.bin", "-o", "out", "--resume"]);
+    expect(folder, 0, &["job", "./scratch.bin", "-o", "out", "--resume"]);
     let ids = |runs: &[(u64, u64)]| runs.iter().map(|r| r.0).collect::<std::collections::BTreeSet<_>>();
     let after = finished_runs(&folder.join("out"));
     assert!(ids(&after).len() == after.len() && after.len() + 60 > before.len());
@@ -70,8 +73,17 @@ fn every_experiment_runs_on_a_loop_device() {
 #[test]
 fn the_logical_block_procedure_runs_on_a_file() {
     let folder = tempfile::tempdir().unwrap();
-    let args =
-        ["logical-block", "s.bin", "--bytes", "1M,2M", "--largest", "64K", "--scratch-size", "4M", "--json"];
+    let args = [
+        "logical-block",
+        "./s.bin",
+        "--bytes",
+        "1M,2M",
+        "--largest",
+        "64K",
+        "--scratch-size",
+        "4M",
+        "--json",
+    ];
     let facts: serde_json::Value = serde_json::from_str(&expect(folder.path(), 0, &args).0).unwrap();
     let amounts = facts["amounts"].as_array().unwrap();
     assert_eq!(amounts.len(), 2);
@@ -83,13 +95,13 @@ fn the_logical_block_procedure_runs_on_a_file() {
 fn what_is_wrong_is_said_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.job"), "std sr bs=4K time=1s\nmis rw bs=4Q time=1s\n").unwrap();
-    let (_, err) = expect(folder.path(), 2, &["job", "x.bin", "a.job"]);
+    let (_, err) = expect(folder.path(), 2, &["job", "./x.bin", "a.job"]);
     assert!(err.contains("a.job: line 2, column 11: expected a block size"), "{err}");
     assert!(!folder.path().join("x.bin").exists());
     std::fs::write(folder.path().join("b.job"), JOB).unwrap();
-    let (out, _) = expect(folder.path(), 0, &["job", "x.bin", "b.job", "--check"]);
+    let (out, _) = expect(folder.path(), 0, &["job", "./x.bin", "b.job", "--check"]);
     assert!(out.contains("line 2 std") && out.contains("wear"), "{out}");
-    let (out, _) = expect(folder.path(), 0, &["job", "x.bin", "b.job", "--to-fio"]);
+    let (out, _) = expect(folder.path(), 0, &["job", "./x.bin", "b.job", "--to-fio"]);
     assert!(out.contains("rw=randwrite") && out.contains("std: until="), "{out}");
     assert!(!folder.path().join("x.bin").exists());
 }

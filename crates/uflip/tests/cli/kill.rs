@@ -13,7 +13,16 @@ const KILLS: u64 = 50;
 /// The benchmark on a small scratch file, resumed where it was begun.
 fn benchmark(folder: &Path) -> Command {
     let mut command = uflip();
-    command.current_dir(folder).args(["run", "scratch", "-o", "out", "--seed", "7", "--scratch-size", "16M"]);
+    command.current_dir(folder).args([
+        "run",
+        "./scratch",
+        "-o",
+        "out",
+        "--seed",
+        "7",
+        "--scratch-size",
+        "16M",
+    ]);
     command.args(["--only", "granularity,order,mix", "--budget", "30m"]);
     if folder.join("out/manifest.json").exists() {
         command.arg("--resume");
@@ -108,7 +117,7 @@ fn two_interrupts_give_up_the_run_in_progress() {
     let out = folder.path().join("out");
     // Runs of many seconds: the second interrupt must not wait for one to end.
     let mut command = uflip();
-    command.current_dir(folder.path()).args(["run", "scratch", "-o", "out", "--scratch-size", "16M"]);
+    command.current_dir(folder.path()).args(["run", "./scratch", "-o", "out", "--scratch-size", "16M"]);
     command.args(["--only", "pause", "--values", "pause=500ms", "--preset", "standard", "--baselines", "SR"]);
     let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     while finished_runs(&out).is_empty() {
@@ -128,7 +137,7 @@ fn two_interrupts_give_up_the_run_in_progress() {
 #[test]
 fn killed_while_the_scratch_file_is_made_it_makes_it_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["pattern", "scratch", "--scratch-size", "256M", "--base", "RW", "--io-count", "8"];
+    let args = ["pattern", "./scratch", "--scratch-size", "256M", "--base", "RW", "--io-count", "8"];
     let mut child = uflip().current_dir(folder.path()).args(args).stderr(Stdio::null()).spawn().unwrap();
     let sidecar = folder.path().join("scratch.uflip");
     let begun = || std::fs::read_to_string(&sidecar).is_ok_and(|text| text.contains("\"complete\":false"));

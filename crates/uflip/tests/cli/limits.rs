@@ -44,7 +44,7 @@ fn too_much_is_refused_before_memory_is_taken() {
     std::fs::write(dir.join("x.bin"), vec![1u8; 1 << 20]).unwrap();
     let ring = ["--engine", "io_uring", "--queue-depth"];
     let deep = |depth: &'static str| {
-        [&["pattern", "x.bin", "--base", "SR", "--parallel", "8"][..], &ring, &[depth]].concat()
+        [&["pattern", "./x.bin", "--base", "SR", "--parallel", "8"][..], &ring, &[depth]].concat()
     };
     refused(
         dir,

@@ -1,11 +1,13 @@
 //! The binary as its users meet it. One test program, so that it links once.
 
+mod arrivals;
 mod attach;
 mod auto;
 mod block_trace;
 mod commands;
 mod compare;
 mod contents;
+mod copy;
 mod endings;
 mod faultfs;
 mod faults;
@@ -28,9 +30,12 @@ mod robust;
 mod safety_matrix;
 mod schedules;
 mod scratch_files;
+mod session;
+mod simulated;
 mod streaming;
 mod suite;
 mod support;
+mod target;
 mod verify;
 mod witness;
 mod words;

@@ -6,7 +6,7 @@ use crate::support::{text, uflip};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Stdio;
-use uflip_device::{Bytes, Io, IoRecord, Mode, Nanos, Recorder, RunEnd};
+use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Recorder, RunEnd};
 use uflip_measure::run::{RunOutcome, RunSpec, Sink};
 use uflip_store::{Manifest, Store};
 
@@ -32,7 +32,7 @@ fn feed(recorder: &dyn Recorder, stream: u16, ios: u64, of: impl Fn(u64) -> (Mod
         let (mode, ns) = of(i);
         let size = if mode == Mode::Flush { 0 } else { 4096 };
         let offset = Bytes(i.wrapping_mul(7919) % (1 << 20) * 4096);
-        let io = Io { wait: Nanos::ZERO, offset, size, mode, pattern: 0 };
+        let io = Io { arrival: Arrival::CONSECUTIVE, offset, size, mode, pattern: 0 };
         chunk.push(IoRecord::new(&io, stream, at, Nanos(ns)));
         at = at + Nanos(ns);
     }
@@ -45,7 +45,16 @@ fn keep(store: &mut Store, spec: &RunSpec, streams: u16, of: impl Fn(u64) -> (Mo
     let ios = spec.io_count * u64::from(streams);
     let end = RunEnd { ios, elapsed: Nanos(ios * 100_000), ..RunEnd::default() };
     store
-        .commit(spec, &RunOutcome { end, started: Nanos::ZERO, started_unix_ns: None, attempts: 1 })
+        .commit(
+            spec,
+            &RunOutcome {
+                end,
+                started: Nanos::ZERO,
+                started_unix_ns: None,
+                attempts: 1,
+                probes: Default::default(),
+            },
+        )
         .unwrap();
 }
 

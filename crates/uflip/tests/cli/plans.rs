@@ -13,7 +13,7 @@ fn read(path: &Path) -> Value {
 
 /// A benchmark on a scratch file of 16M, cut to its first three runs.
 fn half_done(dir: &Path) -> Value {
-    let args = ["run", "scratch", "-o", "out", "--only", "order", "--baselines", "SW", "--method", "fixed"];
+    let args = ["run", "./scratch", "-o", "out", "--only", "order", "--baselines", "SW", "--method", "fixed"];
     expect(dir, 0, &[&args[..], &["--seed", "1", "--scratch-size", "16M", "--budget", "60s"]].concat());
     let rows = std::fs::read_to_string(dir.join("out/runs.ndjson")).unwrap();
     let half: String = rows.split_inclusive('\n').take(3).collect();
@@ -157,7 +157,7 @@ fn memory_is_asked_for_by_a_jobs_resume_and_by_logical_block() {
     std::fs::write(dir.join("data"), vec![7u8; 1 << 20]).unwrap();
     std::fs::write(dir.join("a.job"), "a sr bs=4K count=50\nb rr bs=4K count=50\n").unwrap();
     let (_, err) =
-        match crate::support::run_in(dir, &[&["job", "data", "a.job", "-o", "out"][..], &ring].concat()) {
+        match crate::support::run_in(dir, &[&["job", "./data", "a.job", "-o", "out"][..], &ring].concat()) {
             done if done.status.success() => (0, String::new()),
             other => (1, crate::support::text(&other.stderr)),
         };
@@ -168,8 +168,8 @@ fn memory_is_asked_for_by_a_jobs_resume_and_by_logical_block() {
     std::fs::write(dir.join("out/runs.ndjson"), rows.split_inclusive('\n').take(1).collect::<String>())
         .unwrap();
     for args in [
-        &["job", "data", "-o", "out", "--resume"][..],
-        &[&["logical-block", "new", "--bytes", "1M", "--largest", "8K", "-o", "lb"][..], &ring].concat(),
+        &["job", "./data", "-o", "out", "--resume"][..],
+        &[&["logical-block", "./new", "--bytes", "1M", "--largest", "8K", "-o", "lb"][..], &ring].concat(),
     ] {
         let Ok((code, err)) = few(args) else { return crate::support::skipped("prlimit is not installed") };
         assert!(code == Some(2) && err.contains("4096 IOs of up to"), "{args:?}: {code:?} {err}");

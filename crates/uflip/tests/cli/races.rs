@@ -148,8 +148,8 @@ fn a_refusal_leaves_no_folder_and_no_lock() {
     std::fs::write(dir.join("data"), vec![7u8; 1 << 20]).unwrap();
     std::fs::create_dir(dir.join("empty")).unwrap();
     // The first is refused before the folder is claimed, the second after it.
-    let data = ["run", "data", "--only", "order", "--method", "fixed", "-o"];
-    let large = ["run", "scratch", "--scratch-size", "1000T", "--only", "order", "--method", "fixed", "-o"];
+    let data = ["run", "./data", "--only", "order", "--method", "fixed", "-o"];
+    let large = ["run", "./scratch", "--scratch-size", "1000T", "--only", "order", "--method", "fixed", "-o"];
     for (out, write) in [("new", &data[..]), ("new", &large), ("b", &large), ("empty", &large)] {
         expect(dir, 1, &[write, &[out]].concat());
         assert!(!dir.join(out).join(".lock").exists(), "{out}");

@@ -59,11 +59,11 @@ fn image(folder: &Path, name: &str, byte: u8) -> PathBuf {
 
 /// The command that begins, without what names the device.
 fn begin(folder: &Path, command: &str, target: &str) {
-    let target = [target, "-o", "out", "--seed", "7", "--scratch-size", "16M"];
-    let consent = ["--erase-device", target[0]];
-    let consent = if target[0].starts_with("/dev/") { &consent[..] } else { &[] };
+    let consent = ["--erase-device", target];
+    let size = ["--scratch-size", "16M"];
+    let consent = if target.starts_with("/dev/") { &consent } else { &size };
     let mut args = vec![command];
-    args.extend(target);
+    args.extend([target, "-o", "out", "--seed", "7"]);
     let run = ["--method", "fixed", "--only", "order", "--baselines", "SW,RW", "--budget", "3s"];
     if command == "job" {
         std::fs::write(folder.join("a.job"), JOB).unwrap();
@@ -188,7 +188,7 @@ fn a_removed_scratch_file_is_not_made_again_in_silence() {
     for command in ["run", "job"] {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        begin(folder, command, "scratch");
+        begin(folder, command, "./scratch");
         let kept = finished_runs(&folder.join("out")).len();
         std::fs::rename(folder.join("scratch"), folder.join("away")).unwrap();
         let err = resume(folder, 1, command, Some("scratch"), &[]);
@@ -227,7 +227,8 @@ fn every_resume_asks_for_the_scratch_file() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let block = ["--bytes", "1M", "--largest", "8K", "--scratch-size", "4M", "--seed", "1", "-o", "out"];
-    expect(folder, 0, &[&["logical-block", "s"], &block[..]].concat());
+    expect(folder, 0, &[&["logical-block", "./s"], &block[..]].concat());
+    cut(folder);
     std::fs::remove_file(folder.join("s")).unwrap();
     let err = resume(folder, 1, "logical-block", Some("s"), &[]);
     assert!(err.contains("uflip logical-block") && err.contains("--other-device"), "{err}");
@@ -238,7 +239,7 @@ fn every_resume_asks_for_the_scratch_file() {
     std::fs::remove_dir_all(folder.join("out")).unwrap();
     let args = [
         "calibrate",
-        "c",
+        "./c",
         "--scratch-size",
         "16M",
         "--only",

@@ -452,14 +452,14 @@ fn a_loop_over_a_swap_file_or_device_is_refused() {
 fn a_file_behind_a_loop_device_is_refused_under_every_name() {
     let mut bench = need!(Bench::new());
     let folder = bench.folder.path().to_path_buf();
-    expect(&folder, 0, &["pattern", "scratch", "--base", "SR", "--io-count", "4", "--scratch-size", "16M"]);
-    expect(&folder, 0, &["pattern", "scratch", "--base", "SW", "--io-count", "4"]);
+    expect(&folder, 0, &["pattern", "./scratch", "--base", "SR", "--io-count", "4", "--scratch-size", "16M"]);
+    expect(&folder, 0, &["pattern", "./scratch", "--base", "SW", "--io-count", "4"]);
     let linked = bench.at("linked");
     std::fs::hard_link(bench.at("scratch"), &linked).unwrap();
     let device = need!(bench.attach(&linked));
     let name = device.file_name().unwrap().to_string_lossy().into_owned();
     refused(&bench.at("scratch"), &[&name]);
-    let (_, err) = expect(&folder, 1, &["pattern", "scratch", "--base", "SW", "--io-count", "4"]);
+    let (_, err) = expect(&folder, 1, &["pattern", "./scratch", "--base", "SW", "--io-count", "4"]);
     assert!(err.contains(&name), "{err}");
 }
 
@@ -472,7 +472,7 @@ fn a_file_in_a_file_system_on_a_loop_device_is_written() {
     need!(bench.ext4(&disk));
     let point = need!(bench.mount(&disk));
     // Its blocks are its own; the file system around it goes on.
-    expect(&point, 0, &["pattern", "scratch", "--base", "SW", "--io-count", "64", "--scratch-size", "16M"]);
+    expect(&point, 0, &["pattern", "./scratch", "--base", "SW", "--io-count", "64", "--scratch-size", "16M"]);
     // And a loop device over such a file is over a file.
     std::fs::write(point.join("y.img"), vec![0; 4 << 20]).unwrap();
     let inner = need!(bench.attach(&point.join("y.img")));

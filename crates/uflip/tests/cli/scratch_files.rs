@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const MAKE: [&str; 8] = ["pattern", "f", "--base", "RW", "--io-count", "8", "--scratch-size", "16M"];
-const WRITE: [&str; 6] = ["pattern", "f", "--base", "RW", "--io-count", "8"];
-const READ: [&str; 6] = ["pattern", "f", "--base", "SR", "--io-count", "8"];
+const MAKE: [&str; 8] = ["pattern", "./f", "--base", "RW", "--io-count", "8", "--scratch-size", "16M"];
+const WRITE: [&str; 6] = ["pattern", "./f", "--base", "RW", "--io-count", "8"];
+const READ: [&str; 6] = ["pattern", "./f", "--base", "SR", "--io-count", "8"];
 
 fn diary(length: u64) -> Vec<u8> {
     let mut text = "Dear diary, today I saved my life's work. ".repeat(length as usize / 40 + 1);
@@ -29,7 +29,7 @@ fn scratch() -> (tempfile::TempDir, PathBuf) {
 /// The same, cut off by a kill while it was made.
 fn unfinished() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["pattern", "f", "--scratch-size", "512M", "--base", "RW", "--io-count", "8"];
+    let args = ["pattern", "./f", "--scratch-size", "512M", "--base", "RW", "--io-count", "8"];
     let mut child = uflip().current_dir(folder.path()).args(args).stderr(Stdio::null()).spawn().unwrap();
     let path = folder.path().join("f");
     let begun = || {
@@ -49,7 +49,7 @@ fn unfinished() -> (tempfile::TempDir, PathBuf) {
 #[track_caller]
 fn stays(folder: &Path, path: &Path) {
     let before = std::fs::read(path).unwrap();
-    for args in [&WRITE[..], &["run", "f", "-o", "o", "--only", "order"]] {
+    for args in [&WRITE[..], &["run", "./f", "-o", "o", "--only", "order"]] {
         let (_, err) = expect(folder, 1, args);
         assert!(err.contains("uflip") && err.contains("name a"), "{err}");
     }
@@ -151,7 +151,7 @@ fn has_holes(path: &Path) -> Option<bool> {
     Some(holes_warning(&found, uflip_device::Bytes(file.metadata().unwrap().len())).is_some())
 }
 
-const TRIM: [&str; 6] = ["pattern", "f", "--pattern", "ST(io_size=1M)", "--io-count", "4"];
+const TRIM: [&str; 6] = ["pattern", "./f", "--pattern", "ST(io_size=1M)", "--io-count", "4"];
 
 #[test]
 fn holes_that_trims_made_are_filled_before_anything_is_measured() {
@@ -162,8 +162,8 @@ fn holes_that_trims_made_are_filled_before_anything_is_measured() {
     let commands: [&[&str]; 4] = [
         &READ,
         &WRITE,
-        &["run", "f", "-o", "o", "--only", "order"],
-        &["logical-block", "f", "--bytes", "1M", "--largest", "64K", "-o", "l"],
+        &["run", "./f", "-o", "o", "--only", "order"],
+        &["logical-block", "./f", "--bytes", "1M", "--largest", "64K", "-o", "l"],
     ];
     for args in commands {
         let (out, _) = expect(folder.path(), 0, &[&TRIM[..], &["--json"]].concat());
@@ -182,7 +182,8 @@ fn between_runs_the_holes_of_trims_are_filled_before_the_next_run() {
     if has_holes(&path).is_none() {
         return skipped("the temporary folder's file system tells no extents");
     }
-    let (out, _) = expect(folder.path(), 0, &["plan", "f", "--only", "order", "--method", "fixed", "--json"]);
+    let (out, _) =
+        expect(folder.path(), 0, &["plan", "./f", "--only", "order", "--method", "fixed", "--json"]);
     let mut plan: serde_json::Value = serde_json::from_str(&out).unwrap();
     // The first two runs become a trim and a run of reads.
     let steps = plan["steps"].as_array_mut().unwrap();
@@ -196,7 +197,7 @@ fn between_runs_the_holes_of_trims_are_filled_before_the_next_run() {
         step["io_ignore"] = 0.into();
     }
     std::fs::write(folder.path().join("p.json"), plan.to_string()).unwrap();
-    let (_, err) = expect(folder.path(), 0, &["run", "f", "-o", "o", "--plan", "p.json"]);
+    let (_, err) = expect(folder.path(), 0, &["run", "./f", "-o", "o", "--plan", "p.json"]);
     assert!(err.contains("filled again"), "{err}");
     assert_eq!(has_holes(&path), Some(false));
     let rows = std::fs::read_to_string(folder.path().join("o/runs.ndjson")).unwrap();
@@ -206,7 +207,7 @@ fn between_runs_the_holes_of_trims_are_filled_before_the_next_run() {
 #[test]
 fn trims_beside_other_ios_are_refused_on_files() {
     let (folder, path) = scratch();
-    let args = ["pattern", "f", "--pattern", "ST(io_size=32K) | SR(io_size=32K)", "--io-count", "8"];
+    let args = ["pattern", "./f", "--pattern", "ST(io_size=32K) | SR(io_size=32K)", "--io-count", "8"];
     let (_, err) = expect(folder.path(), 2, &args);
     assert!(err.contains("holes") && err.contains("block device"), "{err}");
     assert_ne!(has_holes(&path), Some(true));
@@ -224,7 +225,7 @@ fn a_file_of_somebody_elses_with_holes_is_read_with_a_warning() {
     let (_, err) = expect(folder.path(), 0, &READ);
     assert!(err.contains("warning: 12M of its 16M are not on the disk"), "{err}");
     std::fs::write(folder.path().join("a.job"), "std  sr  bs=32K count=8\n").unwrap();
-    expect(folder.path(), 0, &["job", "f", "a.job", "-o", "o"]);
+    expect(folder.path(), 0, &["job", "./f", "a.job", "-o", "o"]);
     let profile = std::fs::read_to_string(folder.path().join("o/profile.json")).unwrap();
     assert!(profile.contains("12M of its 16M are not on the disk"), "{profile}");
     assert_eq!(std::fs::metadata(&path).unwrap().blocks() * 512, 4 << 20, "nothing was filled");
@@ -240,7 +241,7 @@ fn a_file_cut_and_grown_again_in_the_middle_is_a_finding() {
         .unwrap();
     let length = std::fs::metadata(&path).unwrap().len();
     let mut command = uflip();
-    command.current_dir(folder.path()).args(["job", "f", "a.job", "-o", "o"]);
+    command.current_dir(folder.path()).args(["job", "./f", "a.job", "-o", "o"]);
     let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     while !folder.path().join("o/plan.json").exists() {
         std::thread::sleep(Duration::from_millis(5));
@@ -290,7 +291,7 @@ fn a_scratch_file_of_the_former_format_says_what_to_do() {
 #[test]
 fn every_content_that_runs_write_stays_ours() {
     let (folder, path) = scratch();
-    let write = ["pattern", "f", "--base", "SW", "--io-count", "512", "--seed", "3"];
+    let write = ["pattern", "./f", "--base", "SW", "--io-count", "512", "--seed", "3"];
     for data in ["zeros", "0xa5", "age", "cyclic", "random"] {
         for engine in ["sync", "io_uring"] {
             expect(folder.path(), 0, &[&write[..], &["--data", data, "--engine", engine]].concat());

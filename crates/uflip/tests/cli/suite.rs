@@ -191,7 +191,7 @@ fn t_pos_is_found_on_a_disk() {
 fn a_suite_runs_on_a_file_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let args = ["run", "s.bin", "--suite", "ajwani-short", "--only", "new,old,many", "-o", "out"];
+    let args = ["run", "./s.bin", "--suite", "ajwani-short", "--only", "new,old,many", "-o", "out"];
     expect(folder, 0, &[&args[..], &["--scratch-size", "16M", "--json"]].concat());
     let report: Value =
         serde_json::from_str(&std::fs::read_to_string(folder.join("out/job.json")).unwrap()).unwrap();
@@ -202,13 +202,13 @@ fn a_suite_runs_on_a_file_and_goes_on() {
     }
     expect(folder, 0, &["run", "-o", "out", "--resume"]);
     let (_, err) =
-        expect(folder, 2, &["run", "s.bin", "--suite", "ajwani-short", "--only", "all", "-o", "x"]);
+        expect(folder, 2, &["run", "./s.bin", "--suite", "ajwani-short", "--only", "all", "-o", "x"]);
     assert!(err.contains("type --only with std, mis"), "{err}");
     let (_, err) =
-        expect(folder, 2, &["run", "s.bin", "--suite", "ajwani-short", "--only", "end", "-o", "x"]);
+        expect(folder, 2, &["run", "./s.bin", "--suite", "ajwani-short", "--only", "end", "-o", "x"]);
     assert!(err.contains("add it"), "{err}");
     let args =
-        ["run", "s.bin", "--suite", "write-cost-short", "-o", "cost", "--scratch-size", "16M", "--json"];
+        ["run", "./s.bin", "--suite", "write-cost-short", "-o", "cost", "--scratch-size", "16M", "--json"];
     let report: Value = serde_json::from_str(&expect(folder, 0, &args).0).unwrap();
     assert_eq!(report["merge"]["samples"].as_array().unwrap().len(), 6);
 }
@@ -290,7 +290,7 @@ fn short_suites_on(folder: &Path, target: &str, more: &[&str]) {
 #[test]
 fn the_short_suites_run_whole_on_a_scratch_file() {
     let folder = tempfile::tempdir().unwrap();
-    short_suites_on(folder.path(), "s.bin", &["--scratch-size", "64M"]);
+    short_suites_on(folder.path(), "./s.bin", &["--scratch-size", "64M"]);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn fio_runs_what_is_written_for_it_and_its_log_is_a_trace() {
     std::fs::write(folder.join("x.bin"), vec![1u8; 8 << 20]).unwrap();
     let job = "set buffering=buffered\na rr,rw bs=4K count=20\nb sw bs=64K count=16 start=0\nc rw bs=8K count=12 sync=4\n";
     std::fs::write(folder.join("a.job"), job).unwrap();
-    let (text, _) = expect(folder, 0, &["job", "x.bin", "a.job", "--to-fio"]);
+    let (text, _) = expect(folder, 0, &["job", "./x.bin", "a.job", "--to-fio"]);
     std::fs::write(folder.join("a.fio"), &text).unwrap();
     let run = |args: &[&str]| Command::new("fio").current_dir(folder).args(args).output().unwrap();
     let fio = run(&["--output-format=json", "a.fio"]);
@@ -325,7 +325,7 @@ fn fio_runs_what_is_written_for_it_and_its_log_is_a_trace() {
         .map(|j| (j["read"]["total_ios"].as_u64().unwrap(), j["write"]["total_ios"].as_u64().unwrap()))
         .collect();
     assert_eq!(seen, [(20, 0), (0, 20), (0, 16), (0, 12)]);
-    let (back, _) = expect(folder, 0, &["job", "x.bin", "a.fio", "--print"]);
+    let (back, _) = expect(folder, 0, &["job", "./x.bin", "a.fio", "--print"]);
     for line in ["rr bs=4K count=20", "rw bs=4K count=20", "sw bs=64K count=16", "rw bs=8K count=12 sync=4"] {
         assert!(back.contains(line), "{line} in\n{back}");
     }

@@ -5,9 +5,19 @@ use std::process::Command;
 
 #[test]
 fn the_comparison_with_fio_runs() {
+    compare(&[], "uflip / fio");
+}
+
+#[test]
+fn the_comparison_of_the_io_uring_engines_runs() {
+    compare(&["--engine", "io_uring", "--depths", "1,8"], "IOs/s uflip / fio");
+}
+
+fn compare(more: &[&str], told: &str) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/against_fio.py");
     let output = Command::new("python3")
         .args([script, "--small", "--uflip", env!("CARGO_BIN_EXE_uflip")])
+        .args(more)
         .current_dir(tempfile::tempdir().unwrap().path())
         .output();
     match output {
@@ -15,7 +25,7 @@ fn the_comparison_with_fio_runs() {
             let (out, err) = (text(&o.stdout), text(&o.stderr));
             assert!(o.status.success(), "{out}\n{err}");
             out.lines().filter(|l| l.starts_with("skipped")).for_each(skipped);
-            assert!(out.contains("skipped: fio") || out.contains("uflip / fio"), "{out}");
+            assert!(out.contains("skipped: ") || out.contains(told), "{out}");
         }
         Err(e) => skipped(&format!("python3: {e}")),
     }

@@ -167,7 +167,8 @@ fn hostile_words_and_names_reach_no_terminal() {
     }
     // A folder, a target and a device file of hostile names that work.
     let out = format!("o{HOSTILE}");
-    let args = ["pattern", &format!("t{HOSTILE}"), "--base", "SW", "--io-count", "8", "--scratch-size", "1M"];
+    let args =
+        ["pattern", &format!("./t{HOSTILE}"), "--base", "SW", "--io-count", "8", "--scratch-size", "1M"];
     let output = run_in(folder, &args);
     assert!(output.status.success(), "{}", text(&output.stderr));
     harmless(&output, "pattern");
@@ -295,7 +296,7 @@ fn every_option_that_is_named_exists() {
         known.keys().map(String::as_str).find(|known| *known == name).map(|name| vec![name])
     };
     let mut sources = Vec::new();
-    for name in ["device", "measure", "results", "sim", "uflip"] {
+    for name in ["analysis", "device", "measure", "report", "sim", "store", "uflip"] {
         files(&root.join("crates").join(name).join("src"), "rs", &mut sources);
     }
     let (mut wrong, mut seen) = (Vec::new(), 0);
@@ -374,7 +375,7 @@ fn a_resume_refuses_what_it_would_not_heed() {
         ),
         (&["--io-size", "4K"], ["--io-size was chosen when the benchmark began (32K)", "leave it away"]),
         (&["--repeats", "3"], ["--repeats was not given when the benchmark began", "leave it away"]),
-        (&["--engine", "io_uring"], ["--engine was chosen when the benchmark began (sync)", "leave it away"]),
+        (&["--engine", "io_uring"], ["--engine was not given when the benchmark began", "leave it away"]),
         (&["--scratch-size", "1M"], ["--scratch-size was chosen", "(1G)"]),
         (&["--state", "random"], ["--state was not given", "leave it away"]),
         (&["--seed", "4"], ["--seed 3", "not 4"]),
@@ -405,7 +406,7 @@ fn a_resumed_job_refuses_what_it_would_not_heed() {
     for (command, more, part) in [
         ("job", &["--only", "b"][..], "--only was chosen when the benchmark began (a)"),
         ("job", &["--check"], "--check does nothing"),
-        ("job", &["--data", "zeros"], "--data was chosen when the benchmark began (random)"),
+        ("job", &["--data", "zeros"], "--data was not given when the benchmark began"),
         ("job", &["--logical-block", "1M"], "--logical-block was not given"),
         ("run", &["--budget", "1m"], "--budget does nothing"),
         ("run", &["--preset", "full"], "--preset was not given"),
@@ -476,7 +477,7 @@ fn nothing_is_to_be_gone_on_with_where_there_is_nothing() {
         &["run", "null:64M", "-o", "file/out"],
         &["job", "null:64M", "none.job", "-o", "new"],
         &["run", "/proc/version", "-o", "new"],
-        &["run", "scratch", "--scratch-size", "1000T", "-o", "new"],
+        &["run", "./scratch", "--scratch-size", "1000T", "-o", "new"],
         &["logical-block", "/proc/version", "-o", "new"],
     ] {
         let output = run_in(folder, args);

@@ -9,12 +9,10 @@
 
 use super::enforce::Enforcer;
 use super::gaps;
-use super::{Session, Shown, live_page, say, summary_of};
-use crate::describe;
-use crate::interference::{Watch, Watched};
+use super::{Benchmark, live_page, summary_of};
 use crate::interrupt::STOP;
 use crate::live::Live;
-use crate::progress::Display;
+use crate::session::{Needs, Session, Shown, Teller};
 use std::ops::Range;
 use std::sync::Arc;
 use uflip_device::{Device, IoRecord, Nanos, RunEnd, Stop, unix_now};
@@ -24,13 +22,12 @@ use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, St
 use uflip_measure::run::Sink;
 use uflip_measure::{Budget, Control, Progress, ResetRequest, Step, execute_steps, replay_steps};
 use uflip_store::checksum::{Seal, read_sealed};
+use uflip_store::read_records;
 use uflip_store::store::record_name;
-use uflip_store::{Durability, read_records};
 
 /// A session with what the script needs to know of it.
 struct OnDevice<'a> {
-    session: &'a mut Session,
-    watch: Watch,
+    of: &'a mut Benchmark,
     /// Steps performed so far.
     done: usize,
     /// The device's clock at the start, and the time that resets took.
@@ -38,7 +35,6 @@ struct OnDevice<'a> {
     resets: Nanos,
     cut_short: u32,
     enforcer: Enforcer,
-    shown: Shown,
     page: Option<Arc<Live>>,
 }
 
@@ -49,42 +45,29 @@ fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> AutoErro
 
 /// Measures by the automatic method; true where it was stopped from outside.
 pub(super) fn measure(
-    session: &mut Session,
+    benchmark: &mut Benchmark,
     options: &AutoOptions,
     extent: Extent,
-    shown: Shown,
 ) -> anyhow::Result<bool> {
-    if shown != Shown::Nothing {
-        announce(session, options);
-    }
-    if session.opened.device.is_virtual() {
-        session.store.set_durability(Durability::RELAXED);
-    }
-    let watch = Watch::of(&session.options.target, disturbed_before(session));
-    let began = session.opened.device.now();
-    let page = live_page(shown, &session.plan, &session.opened, session.options.budget_ns, &session.store)?;
-    let virtual_time = session.opened.device.is_virtual();
-    let enforcer = Enforcer::new(&session.dir, &session.options.engine, virtual_time);
+    announce(&benchmark.session, options);
+    let session = &mut benchmark.session;
+    session.probing.remember(disturbed_before(session));
+    let (shown, began) = (session.shown, session.opened.device.now());
+    let page = live_page(session, &benchmark.plan, benchmark.options.budget_ns)?;
+    let engine = session.stored.engine(benchmark.plan.seed);
+    let enforcer = Enforcer::new(&session.dir, &engine, session.opened.device.is_virtual());
     let mut bench =
-        OnDevice { session, watch, done: 0, began, resets: Nanos::ZERO, cut_short: 0, enforcer, shown, page };
+        OnDevice { of: benchmark, done: 0, began, resets: Nanos::ZERO, cut_short: 0, enforcer, page };
     let outcome = auto::measure(options, extent, &mut bench);
     // The page gives the terminal back before anything else is said.
     drop(bench.page.take());
     let cut_short = bench.cut_short;
-    let say = |text: &str| say(shown, None, text);
-    session.store.sync()?;
     if cut_short > 0 {
-        say(&format!("{cut_short} runs were cut short to stay within the time"));
+        shown.say(None, &format!("{cut_short} runs were cut short to stay within the time"));
     }
     match outcome {
         Ok(found) => {
-            found.notes.iter().for_each(|note| say(&format!("note: {note}")));
-            if !found.interference.is_empty() {
-                say(&format!(
-                    "note: something else was active during {} runs; see calibration.json",
-                    found.interference.len()
-                ));
-            }
+            found.notes.iter().for_each(|note| shown.say(None, &format!("note: {note}")));
             Ok(false)
         }
         Err(AutoError::Stopped) => Ok(true),
@@ -95,23 +78,23 @@ pub(super) fn measure(
 
 /// Says what is about to happen, before it does.
 fn announce(session: &Session, options: &AutoOptions) {
-    let Session { dir, opened, .. } = session;
-    let (plan, capacity) = (&options.plan, options.geometry.capacity);
+    if session.shown == Shown::Nothing {
+        return;
+    }
+    let (plan, capacity, target) = (&options.plan, options.geometry.capacity, &session.opened.target);
     crate::say!(
-        "measuring {} ({capacity}): preset {}, state {}, seed {}, {}; lengths and pause are found first",
-        opened.name,
+        "measuring {target} ({capacity}): preset {}, state {}, seed {}{}; lengths and pause are found first",
         plan.preset,
         plan.state,
         plan.seed,
-        describe::engine(&session.options.engine)
+        session.stored.driven()
     );
     if let Ok(preview) = uflip_measure::make_plan(plan, options.geometry)
-        && crate::command::plan::writes(&preview)
+        && Needs::Plan(&preview).writes()
     {
-        crate::say!("{} will be written between 0 B and {capacity}", opened.name);
+        crate::say!("{target} will be written between 0 B and {capacity}");
     }
-    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
-    crate::say!("results go to {}", dir.display());
+    session.announce(&[]);
 }
 
 /// What a calibration file of before says of other work.
@@ -125,13 +108,13 @@ fn disturbed_before(session: &Session) -> Vec<Disturbed> {
 
 impl OnDevice<'_> {
     fn say(&self, text: &str) {
-        say(self.shown, self.page.as_deref(), text);
+        self.of.session.shown.say(self.page.as_deref(), text);
     }
 
     /// Adds what is new of `phase` to the stored plan; gives the steps' places.
     fn store_steps(&mut self, phase: Phase) -> Result<Range<usize>, AutoError> {
         let (done, count) = (self.done, phase.steps.len());
-        let plan = &mut self.session.plan;
+        let plan = &mut self.of.plan;
         let stored = &plan.steps[done..plan.steps.len().min(done + count)];
         if let Some(at) = stored.iter().zip(&phase.steps).position(|(a, b)| a != b) {
             return Err(AutoError::Changed(done + at));
@@ -142,7 +125,7 @@ impl OnDevice<'_> {
             plan.skipped.extend(phase.skipped);
             plan.notes.extend(phase.notes);
             let value = serde_json::to_value(&*plan).map_err(other)?;
-            self.session.store.replace_plan(&value).map_err(other)?;
+            self.of.session.store.replace_plan(&value).map_err(other)?;
         }
         Ok(done..done + count)
     }
@@ -150,8 +133,8 @@ impl OnDevice<'_> {
     /// The first step that is still to be done: pauses and resets right before
     /// the first missing run are not known to be done.
     fn first_to_do(&self, steps: Range<usize>) -> usize {
-        let plan = &self.session.plan.steps;
-        let missing = |step: &Step| matches!(step, Step::Run(run) if !self.session.store.has(run.id));
+        let plan = &self.of.plan.steps;
+        let missing = |step: &Step| matches!(step, Step::Run(run) if !self.of.session.store.has(run.id));
         let any_run = plan[steps.clone()].iter().any(|step| matches!(step, Step::Run(_)));
         let Some(first) = plan[steps.clone()].iter().position(missing).map(|at| steps.start + at) else {
             return if any_run { steps.end } else { steps.start };
@@ -163,45 +146,26 @@ impl OnDevice<'_> {
     fn execute(&mut self, steps: Range<usize>, main: bool) -> Result<bool, AutoError> {
         let budget = if main { self.left().map(|total| Budget { total }) } else { None };
         let control = Control { stop: &STOP, budget, unix_now };
-        let Session { store, plan, opened, .. } = &mut *self.session;
-        let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| store.has(*id)).collect();
-        let (shown, page) = (self.shown, self.page.as_deref());
-        let listed = shown == Shown::Live || (main && shown == Shown::Lines);
+        let Benchmark { session, plan, .. } = &mut *self.of;
+        let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| session.store.has(*id)).collect();
+        let (shown, page) = (session.shown, self.page.as_ref());
+        let listed = shown == Shown::Live || main;
         let left = plan.steps[steps.clone()].iter().filter_map(|s| match s {
             Step::Run(run) if listed && !kept.contains(&run.id) => Some(run),
             _ => None,
         });
-        let mut display = match &self.page {
-            Some(page) => Display::on_page(left, budget.map(|b| b.total), page),
-            None => Display::new(left, budget.map(|b| b.total)),
-        };
-        let watch = &self.watch;
-        let mut progress = |event: &Progress<'_>| match event {
-            Progress::RunStarted { spec, .. } => {
-                watch.next(Some(spec.id));
-                display.started(spec);
-            }
-            Progress::RunFinished { spec, stats, elapsed } => {
-                watch.next(None);
-                display.finished(spec, stats, *elapsed);
-            }
-            Progress::Again { .. } | Progress::Resetting { .. } if shown == Shown::Nothing => {}
-            Progress::Again { spec, incidents, attempt } => display.again(spec, incidents, *attempt),
-            Progress::Resetting { state } => {
-                display.note(&format!("bringing the device to the {state} state"))
-            }
-            Progress::Pausing { .. } => {}
-        };
+        let (mut device, mut store) = session.device_and_store();
+        let mut teller = Teller::new(shown, page, left, budget.map(|b| b.total));
+        let mut progress = |event: &Progress<'_>| teller.tell(event);
         let (resets, enforcer) = (&mut self.resets, &mut self.enforcer);
         let mut resetter = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
-            watch.next(None);
             enforcer
-                .enforce(request, device, stop, &|text| say(shown, page, text))
+                .enforce(request, device, stop, &|text| shown.say(page.map(|page| &**page), text))
                 .inspect(|end: &RunEnd| *resets = *resets + end.elapsed)
         };
-        let mut device = Watched { device: &mut *opened.device, watch };
-        let finished = execute_steps(plan, steps, &mut device, store, &mut resetter, control, &mut progress);
-        display.close();
+        let finished =
+            execute_steps(plan, steps, &mut device, &mut store, &mut resetter, control, &mut progress);
+        teller.close();
         let finished = finished.map_err(other)?;
         self.cut_short += finished.cut_short;
         Ok(finished.stopped)
@@ -209,21 +173,21 @@ impl OnDevice<'_> {
 
     /// On a device in virtual time: does again what was done before.
     fn replay(&mut self, steps: Range<usize>) -> Result<bool, AutoError> {
-        let Session { plan, opened, .. } = &mut *self.session;
-        let (shown, page) = (self.shown, self.page.as_deref());
+        let Benchmark { session, plan, .. } = &mut *self.of;
+        let (shown, page) = (session.shown, self.page.as_deref());
         let (resets, enforcer) = (&mut self.resets, &mut self.enforcer);
         let mut resetter = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
             enforcer
-                .enforce(request, device, stop, &|text| say(shown, page, text))
+                .enforce(request, device, stop, &|text| shown.say(page, text))
                 .inspect(|end: &RunEnd| *resets = *resets + end.elapsed)
         };
-        replay_steps(plan, steps, &mut *opened.device, &mut resetter, &STOP).map_err(other)
+        replay_steps(plan, steps, &mut *session.opened.device, &mut resetter, &STOP).map_err(other)
     }
 }
 
 impl Bench for OnDevice<'_> {
     fn stored(&self) -> Stored<'_> {
-        let plan = &self.session.plan;
+        let plan = &self.of.plan;
         Stored { steps: &plan.steps[self.done..], skipped: &plan.skipped, notes: &plan.notes }
     }
 
@@ -231,7 +195,7 @@ impl Bench for OnDevice<'_> {
         let (main, held) = (phase.main, phase.held);
         let steps = self.store_steps(phase)?;
         if main {
-            self.say(&summary_of(&self.session.plan, &self.session.opened.name));
+            self.say(&summary_of(&self.of.plan, &self.of.session.opened.target));
         }
         if held {
             self.done = steps.end;
@@ -239,9 +203,9 @@ impl Bench for OnDevice<'_> {
         }
         let first = self.first_to_do(steps.clone());
         let mut stopped = false;
-        if self.session.opened.device.is_virtual() && first > steps.start {
-            let store = &self.session.store;
-            for (again, span) in gaps::spans(&self.session.plan, steps.clone(), |id| store.has(id)) {
+        if self.of.session.opened.device.is_virtual() && first > steps.start {
+            let store = &self.of.session.store;
+            for (again, span) in gaps::spans(&self.of.plan, steps.clone(), |id| store.has(id)) {
                 stopped = stopped || if again { self.replay(span)? } else { self.execute(span, main)? };
             }
         } else if first < steps.end {
@@ -252,19 +216,20 @@ impl Bench for OnDevice<'_> {
     }
 
     fn records(&mut self, run: u32) -> Result<Vec<IoRecord>, AutoError> {
-        read_records(&self.session.dir.join(record_name(run))).map_err(other)
+        read_records(&self.of.session.dir.join(record_name(run))).map_err(other)
     }
 
     fn found(&mut self, calibration: &Calibration, news: &str) -> Result<(), AutoError> {
         self.say(news);
         let mut calibration = calibration.clone();
-        calibration.interference = self.watch.disturbed();
+        calibration.interference = self.of.session.probing.disturbed();
         let value = serde_json::to_value(&calibration).map_err(other)?;
-        self.session.store.replace_calibration(&value).map_err(other)
+        self.of.session.store.replace_calibration(&value).map_err(other)
     }
 
     fn left(&self) -> Option<Nanos> {
-        let spent = self.session.opened.device.now().saturating_sub(self.began).saturating_sub(self.resets);
-        self.session.options.budget_ns.map(|total| total.saturating_sub(spent))
+        let spent =
+            self.of.session.opened.device.now().saturating_sub(self.began).saturating_sub(self.resets);
+        self.of.options.budget_ns.map(|total| total.saturating_sub(spent))
     }
 }

@@ -12,11 +12,12 @@
 use super::{Figures, standard};
 use crate::args::MethodArg;
 use crate::command::job::{self, Simulated};
+use crate::command::plan::Wanted;
 use crate::command::{logical_block, run};
+use crate::target::Target;
 use anyhow::Context;
-use std::ffi::OsString;
 use std::path::Path;
-use uflip_device::Bytes;
+use uflip_device::{Bytes, Nanos};
 use uflip_measure::detect::lingering::lingering;
 use uflip_store::{RunRow, read_records};
 
@@ -95,23 +96,23 @@ pub struct How {
 pub fn measure(experiment: Experiment, name: &str, how: How, folder: &Path) -> anyhow::Result<Figures> {
     let seed = how.seed;
     let capacity = Bytes(uflip_sim::catalogue::get(name)?.capacity_mib << 20).exact();
-    let job = |text: &str| job::measure_simulated(name, &text.replace("CAPACITY", &capacity), seed, folder);
+    let target = Target::parse(&format!("sim:{name}"), Bytes(0))?;
+    let job = |text: &str| {
+        job::measure_simulated(target.clone(), &text.replace("CAPACITY", &capacity), seed, folder)
+    };
     match experiment {
         Experiment::Standard => {
-            let options: &[&str] = match how.method {
-                MethodArg::Auto => &["--method", "auto"],
-                // The longest that section 5.1 found necessary.
-                MethodArg::Fixed => &["--method", "fixed", "--pause-between", "5s"],
-            };
-            let options: Vec<OsString> = options.iter().map(OsString::from).collect();
-            run::measure_simulated_as(&format!("sim:{name}"), seed, folder, &options)?;
+            // The longest that section 5.1 found necessary.
+            let pause_between = (how.method == MethodArg::Fixed).then(|| Nanos::from_secs(5));
+            let wanted = Wanted { pause_between, ..Wanted::by(how.method) };
+            run::measure_simulated(target, seed, folder, wanted)?;
             standard::figures(folder)
         }
         Experiment::Lingering => lingering_figures(&job(LINGERING)?),
         Experiment::New => Ok(new_figures(&job(NEW)?)),
         Experiment::LogicalBlock => {
             let mut found = Figures::default();
-            let block = logical_block::measure_simulated(name, seed, folder)?;
+            let block = logical_block::measure_simulated(target, seed, folder)?;
             found.put("logical_block_mb", block.map(|b| b.0 as f64 / f64::from(1 << 20)));
             Ok(found)
         }

@@ -1,26 +1,33 @@
-//! Reads the system's counters before and after each run, outside the timed
-//! loop, so that other work on the device or the machine shows. What counts as
-//! a disturbance is `uflip_measure::auto::interference`'s to say.
+//! Reads the system's counters before and after each run and, on a thread of its
+//! own, once a second during it, so that other work on the device or the machine
+//! shows. What counts as a disturbance is `uflip_measure::auto::interference`'s to say.
 //!
 //! Source: Linux, `Documentation/admin-guide/iostats.rst`,
 //! `Documentation/accounting/psi.rst`, `proc(5)`.
 
-use std::cell::{Cell, RefCell};
+use super::{Probe, Sampler};
+use crate::target::Target;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use uflip_device::identity::{SysPaths, disk_of};
-use uflip_device::{
-    Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
-};
-use uflip_measure::auto::interference::{Disturbed, Sample, compare};
+use uflip_device::{Device, Nanos, RunEnd};
+use uflip_measure::auto::interference::{Disturbed, PERIOD, Sample, compare};
+use uflip_measure::run::Probes;
 
-/// What to watch, and what was seen.
-pub struct Watch {
-    /// Major and minor number of the device beneath; None for simulated ones.
+/// Watches what else goes on.
+pub struct Interference {
+    /// Major and minor number of the device beneath.
     device: Option<(u64, u64)>,
-    real: bool,
-    /// The run in progress.
-    run: Cell<Option<u32>>,
-    disturbed: RefCell<Vec<Disturbed>>,
+    before: Sample,
+    peak: Arc<Mutex<Peak>>,
+}
+
+/// The stalls of the worst period so far.
+#[derive(Default)]
+struct Peak {
+    last: Option<(Instant, Nanos)>,
+    share: Option<f64>,
 }
 
 /// The major and minor number of the whole disk beneath a file or device.
@@ -81,93 +88,84 @@ fn throttles() -> Option<u64> {
     counts.reduce(u64::saturating_add)
 }
 
-impl Watch {
-    /// Watches the device beneath `target`; nothing where it is simulated.
-    /// `before` was seen earlier.
-    pub fn of(target: &str, before: Vec<Disturbed>) -> Watch {
-        let device = disk_beneath(Path::new(target));
-        let real = Path::new(target).exists();
-        Watch { device, real, run: Cell::new(None), disturbed: RefCell::new(before) }
+fn read(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok()
+}
+
+fn cpu_stall() -> Option<Nanos> {
+    read("/proc/pressure/cpu").as_deref().and_then(stall)
+}
+
+impl Interference {
+    /// Of the device beneath `target`; None where it is simulated or answers at
+    /// once: then there is nothing to disturb.
+    pub fn of(target: &Target) -> Option<Interference> {
+        let device = disk_beneath(target.path()?);
+        Some(Interference { device, before: Sample::default(), peak: Arc::default() })
     }
 
-    /// The next call of the device's `run` is this run; None for anything else.
-    pub fn next(&self, run: Option<u32>) {
-        self.run.set(run);
-    }
-
-    fn note(&self, end: &RunEnd, before: Option<Sample>, after: Option<Sample>) {
-        if let (Some(run), Some(before), Some(after)) = (self.run.get(), before, after) {
-            let found = compare(run, end.ios, end.elapsed, &before, &after);
-            let mut disturbed = self.disturbed.borrow_mut();
-            // Of an earlier attempt, which is not kept.
-            disturbed.retain(|of| of.run != run);
-            disturbed.extend(found);
-        }
-    }
-
-    fn sample(&self) -> Option<Sample> {
-        let read = |path: &str| std::fs::read_to_string(path).ok();
-        self.real.then(|| Sample {
+    fn sample(&self) -> Sample {
+        Sample {
             device_ios: self.device.and_then(|d| completed(&read("/proc/diskstats")?, d)),
-            cpu_stall: read("/proc/pressure/cpu").as_deref().and_then(stall),
+            cpu_stall: cpu_stall(),
             io_stall: read("/proc/pressure/io").as_deref().and_then(stall),
             load: read("/proc/loadavg").and_then(|t| t.split(' ').next()?.parse().ok()),
             cpu_mhz: frequency(),
             throttles: throttles(),
-        })
-    }
-
-    /// The runs beside which something else was going on.
-    pub fn disturbed(&self) -> Vec<Disturbed> {
-        self.disturbed.borrow().clone()
+        }
     }
 }
 
-/// A device whose runs are watched from outside.
-pub struct Watched<'a> {
-    /// The device.
-    pub device: &'a mut dyn Device,
-    /// Who watches.
-    pub watch: &'a Watch,
+impl Peak {
+    /// The stalls are at `total` at `now`.
+    fn look(&mut self, now: Instant, total: Option<Nanos>) {
+        let Some(total) = total else { return };
+        if let Some((then, before)) = self.last.replace((now, total)) {
+            let share = total.saturating_sub(before).as_secs_f64() / (now - then).as_secs_f64().max(1e-9);
+            self.share = Some(self.share.map_or(share, |peak: f64| peak.max(share)));
+        }
+    }
 }
 
-impl Device for Watched<'_> {
-    fn geometry(&self) -> Geometry {
-        self.device.geometry()
+impl Probe for Interference {
+    fn before(&mut self, _: &dyn Device) {
+        self.peak = Arc::default();
+        self.before = self.sample();
     }
 
-    fn run(
-        &mut self,
-        streams: Vec<Stream>,
-        recorder: &dyn Recorder,
-        limits: RunLimits<'_>,
-    ) -> Result<RunEnd, DeviceError> {
-        let before = self.watch.sample();
-        let end = self.device.run(streams, recorder, limits)?;
-        self.watch.note(&end, before, self.watch.sample());
-        Ok(end)
+    fn sampler(&self) -> Option<Sampler> {
+        let peak = self.peak.clone();
+        let sample = move || {
+            peak.lock().unwrap_or_else(PoisonError::into_inner).look(Instant::now(), cpu_stall());
+        };
+        Some(Sampler { every: PERIOD.into(), sample: Box::new(sample) })
     }
 
-    fn idle(&mut self, pause: Nanos, stop: &Stop) {
-        self.device.idle(pause, stop);
+    fn after(&mut self, run: u32, end: &RunEnd, _: &dyn Device, said: &mut Probes) {
+        let found = compare(run, end.ios, end.elapsed, &self.before, &self.sample());
+        let cpu_stall_peak_share = self.peak.lock().unwrap_or_else(PoisonError::into_inner).share;
+        said.interference = Some(Disturbed { cpu_stall_peak_share, ..found });
     }
+}
 
-    fn now(&self) -> Nanos {
-        self.device.now()
-    }
-
-    fn is_virtual(&self) -> bool {
-        self.device.is_virtual()
-    }
-
-    fn snapshot(&mut self, ask: Snapshot) -> bool {
-        self.device.snapshot(ask)
-    }
+/// What was going on, as a sentence.
+pub fn told(found: &Disturbed) -> String {
+    let parts = [
+        found.other_ios.map(|n| format!("{n} IOs of others on the disk")),
+        found
+            .cpu_stall_share
+            .map(|share| format!("tasks waited for a processor {:.0} % of the time", share * 100.0)),
+        found.cpu_mhz.map(|[a, b]| format!("the processor went from {a:.0} to {b:.0} MHz")),
+        found.throttles.map(|n| format!("a processor was throttled {n} times")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("something else was active during the run ({}); measure again", parts.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uflip_device::Bytes;
 
     #[test]
     fn counters_are_read_as_the_kernel_writes_them() {
@@ -195,6 +193,18 @@ mod tests {
 
     #[test]
     fn a_simulated_target_is_not_watched() {
-        assert_eq!(Watch::of("sim:mtron", Vec::new()).sample(), None);
+        let of = |text: &str| Interference::of(&Target::parse(text, Bytes(0)).unwrap()).is_some();
+        assert_eq!((of("sim:mtron"), of("null:"), of("/dev/null")), (false, false, true));
+    }
+
+    #[test]
+    fn a_short_stall_in_a_long_run_is_its_peak() {
+        let (mut peak, began) = (Peak::default(), Instant::now());
+        for (second, stalled_ms) in [(0, 0), (1, 10), (2, 710), (3, 720)] {
+            peak.look(began + std::time::Duration::from_secs(second), Some(Nanos::from_millis(stalled_ms)));
+        }
+        assert!((peak.share.unwrap() - 0.7).abs() < 1e-9, "{:?}", peak.share);
+        peak.look(began, None);
+        assert!(peak.share.is_some());
     }
 }

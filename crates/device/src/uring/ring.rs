@@ -1,0 +1,92 @@
+//! A ring as the kernel here can have it, owned by the thread that uses it.
+//!
+//! The kernel is told that one thread alone submits (SINGLE_ISSUER, Linux 6.0)
+//! and that completions may wait until that thread asks for them
+//! (DEFER_TASKRUN, 6.1): they are then posted within its own system calls and
+//! interrupt it nowhere else. Both bind the ring to the thread that makes it, so
+//! a ring is made on the thread that runs the loop, before the run's start.
+//! Older kernels get COOP_TASKRUN (5.19) or nothing; what is refused is left out.
+//!
+//! Source: `io_uring_setup(2)`, `io_uring_register(2)`.
+
+use crate::buffer::IoBuffer;
+use io_uring::{IoUring, Probe, opcode};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::thread::ThreadId;
+
+/// A ring with what is registered in it.
+pub(super) struct Ring {
+    pub uring: IoUring,
+    /// The only thread that may use it.
+    pub thread: ThreadId,
+    /// The file is number 0 of the registered files, and buffer `n` of the
+    /// slots number `n` of the registered buffers.
+    pub registered: bool,
+    /// The kernel has `IORING_OP_URING_CMD` (5.19), by which a block device
+    /// discards (6.12).
+    pub has_commands: bool,
+}
+
+impl Ring {
+    /// For the present thread. Where the kernel refuses to register (a low
+    /// RLIMIT_MEMLOCK), the loop does without.
+    pub(super) fn new<'a>(
+        queue_depth: u32,
+        poll: bool,
+        file: &impl AsRawFd,
+        buffers: impl Iterator<Item = &'a mut IoBuffer>,
+    ) -> io::Result<Ring> {
+        let uring = build(queue_depth, poll)?;
+        let iovecs: Vec<libc::iovec> = buffers.map(IoBuffer::iovec).collect();
+        let submitter = uring.submitter();
+        // SAFETY: the buffers live in the worker's slots, which outlive the ring; a
+        // slot whose buffer grows (moves) is no longer used as registered.
+        let buffers = unsafe { submitter.register_buffers(&iovecs) };
+        let files = submitter.register_files(&[file.as_raw_fd()]);
+        let mut probe = Probe::new();
+        let has_commands =
+            submitter.register_probe(&mut probe).is_ok() && probe.is_supported(opcode::UringCmd16::CODE);
+        let registered = buffers.is_ok() && files.is_ok();
+        Ok(Ring { uring, thread: std::thread::current().id(), registered, has_commands })
+    }
+
+    /// True where the present thread may use it.
+    pub(super) fn is_mine(&self) -> bool {
+        self.thread == std::thread::current().id()
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // The kernel takes a ring apart some time after it was closed; the next one's
+        // buffers must not count against RLIMIT_MEMLOCK on top of these.
+        if self.registered && self.is_mine() {
+            let _ = self.uring.submitter().unregister_buffers();
+        }
+    }
+}
+
+/// The best ring this kernel has, in the order of the kernels that came to have it.
+fn build(queue_depth: u32, poll: bool) -> io::Result<IoUring> {
+    let base = || {
+        let mut builder = IoUring::builder();
+        if poll {
+            builder.setup_iopoll();
+        }
+        builder
+    };
+    let mut deferring = base();
+    deferring.setup_single_issuer().setup_defer_taskrun();
+    let mut cooperating = base();
+    cooperating.setup_coop_taskrun();
+    let refused = match deferring.build(queue_depth) {
+        Ok(ring) => return Ok(ring),
+        Err(e) => e,
+    };
+    // Only an unknown flag is a reason to ask for less.
+    if refused.raw_os_error() != Some(libc::EINVAL) {
+        return Err(refused);
+    }
+    cooperating.build(queue_depth).or_else(|_| base().build(queue_depth))
+}

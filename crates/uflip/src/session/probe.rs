@@ -1,0 +1,221 @@
+//! What stands beside a run: asked before and after it and, where it samples,
+//! during it on a thread of its own, never in the timed loop.
+//!
+//! How: a session runs everything on a [`Probed`] device. What the probes say of
+//! a run goes into its outcome on the way to the store ([`Kept`]), so that every
+//! kind of run has it. A new probe is a file here, a line in [`Probing::of`] and a
+//! field of [`Probes`].
+
+mod counters;
+mod interference;
+
+pub use interference::told;
+
+use crate::target::Target;
+use counters::OwnCounters;
+use interference::Interference;
+use std::cell::{Cell, RefCell};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+use uflip_device::{
+    Counters, Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
+};
+use uflip_measure::auto::interference::Disturbed;
+use uflip_measure::run::{Probes, RunOutcome, RunSpec, RunStats, Sink, SinkError};
+
+/// Something that stands beside runs.
+pub trait Probe {
+    /// A run is about to begin.
+    fn before(&mut self, device: &dyn Device);
+
+    /// What it does while the run goes on; nothing where it does not sample.
+    fn sampler(&self) -> Option<Sampler> {
+        None
+    }
+
+    /// Run `run` came to `end`; what there is to say goes into `said`.
+    fn after(&mut self, run: u32, end: &RunEnd, device: &dyn Device, said: &mut Probes);
+}
+
+/// What is done at intervals during a run.
+pub struct Sampler {
+    /// The interval.
+    pub every: Duration,
+    /// What is done, first when the run begins.
+    pub sample: Box<dyn FnMut() + Send>,
+}
+
+/// The probes of one session.
+pub struct Probing {
+    probes: RefCell<Vec<Box<dyn Probe>>>,
+    /// The run in progress; None where what the device does is none.
+    run: Cell<Option<u32>>,
+    said: RefCell<Probes>,
+    disturbed: RefCell<Vec<Disturbed>>,
+}
+
+impl Probing {
+    /// All there are for `target`.
+    pub fn of(target: &Target) -> Probing {
+        let mut probes: Vec<Box<dyn Probe>> = vec![Box::new(OwnCounters::default())];
+        probes.extend(Interference::of(target).map(|probe| Box::new(probe) as Box<dyn Probe>));
+        Probing::with(probes)
+    }
+
+    fn with(probes: Vec<Box<dyn Probe>>) -> Probing {
+        let (said, disturbed) = (RefCell::default(), RefCell::default());
+        Probing { probes: RefCell::new(probes), run: Cell::new(None), said, disturbed }
+    }
+
+    /// The next thing the device runs is this run; None for anything else.
+    pub fn next(&self, run: Option<u32>) {
+        self.run.set(run);
+        self.said.take();
+    }
+
+    /// What was said of the run that ended last.
+    pub fn take(&self) -> Probes {
+        self.said.take()
+    }
+
+    /// Runs that were disturbed, also in sessions before.
+    pub fn disturbed(&self) -> Vec<Disturbed> {
+        self.disturbed.borrow().clone()
+    }
+
+    /// What was seen in sessions before; what is known of a run stays.
+    pub fn remember(&self, before: Vec<Disturbed>) {
+        let mut known = self.disturbed.borrow_mut();
+        for found in before {
+            if !known.iter().any(|of| of.run == found.run) {
+                known.push(found);
+            }
+        }
+    }
+
+    /// Runs `what` with the samplers beside it.
+    fn beside<T>(samplers: Vec<Sampler>, what: impl FnOnce() -> T) -> T {
+        std::thread::scope(|scope| {
+            let ends: Vec<_> = samplers
+                .into_iter()
+                .map(|mut sampler| {
+                    let (end, ended) = channel::<()>();
+                    let beside = move || {
+                        (sampler.sample)();
+                        while ended.recv_timeout(sampler.every) == Err(RecvTimeoutError::Timeout) {
+                            (sampler.sample)();
+                        }
+                    };
+                    // Where there is no thread to be had nothing is sampled.
+                    let _ = std::thread::Builder::new().spawn_scoped(scope, beside);
+                    end
+                })
+                .collect();
+            let result = what();
+            drop(ends);
+            result
+        })
+    }
+
+    fn note(&self, run: u32, end: &RunEnd, device: &dyn Device) {
+        let mut said = Probes::default();
+        self.probes.borrow_mut().iter_mut().for_each(|probe| probe.after(run, end, device, &mut said));
+        let mut disturbed = self.disturbed.borrow_mut();
+        // Of an earlier attempt, which is not kept.
+        disturbed.retain(|of| of.run != run);
+        disturbed.extend(said.interference.clone().filter(|found| found.matters(end.ios)));
+        *self.said.borrow_mut() = said;
+    }
+}
+
+/// A device with probes beside its runs.
+pub struct Probed<'a> {
+    /// The device.
+    pub device: &'a mut dyn Device,
+    /// The probes.
+    pub probing: &'a Probing,
+}
+
+impl Device for Probed<'_> {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn run(
+        &mut self,
+        streams: Vec<Stream>,
+        recorder: &dyn Recorder,
+        limits: RunLimits<'_>,
+    ) -> Result<RunEnd, DeviceError> {
+        let Some(run) = self.probing.run.get() else {
+            return self.device.run(streams, recorder, limits);
+        };
+        let samplers = {
+            let mut probes = self.probing.probes.borrow_mut();
+            probes.iter_mut().for_each(|probe| probe.before(&*self.device));
+            // Virtual time goes on by itself.
+            let real = !self.device.is_virtual();
+            probes.iter().filter(|_| real).filter_map(|probe| probe.sampler()).collect()
+        };
+        let end = Probing::beside(samplers, || self.device.run(streams, recorder, limits))?;
+        self.probing.note(run, &end, &*self.device);
+        Ok(end)
+    }
+
+    fn idle(&mut self, pause: Nanos, stop: &Stop) {
+        self.device.idle(pause, stop);
+    }
+
+    fn now(&self) -> Nanos {
+        self.device.now()
+    }
+
+    fn is_virtual(&self) -> bool {
+        self.device.is_virtual()
+    }
+
+    fn snapshot(&mut self, ask: Snapshot) -> bool {
+        self.device.snapshot(ask)
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        self.device.counters()
+    }
+}
+
+/// A sink that keeps with each run what the probes say of it.
+pub struct Kept<'a> {
+    /// Where runs are kept.
+    pub sink: &'a mut dyn Sink,
+    /// The probes.
+    pub probing: &'a Probing,
+}
+
+impl Sink for Kept<'_> {
+    fn has(&self, id: u32) -> bool {
+        self.sink.has(id)
+    }
+
+    fn begin(&mut self, run: &RunSpec) -> Result<(), SinkError> {
+        self.probing.next(Some(run.id));
+        self.sink.begin(run)
+    }
+
+    fn recorder(&self) -> &dyn Recorder {
+        self.sink.recorder()
+    }
+
+    fn commit(&mut self, run: &RunSpec, outcome: &RunOutcome) -> Result<RunStats, SinkError> {
+        let probes = self.probing.take();
+        self.probing.next(None);
+        self.sink.commit(run, &RunOutcome { probes, ..outcome.clone() })
+    }
+
+    fn abandon(&mut self) {
+        self.probing.next(None);
+        self.sink.abandon();
+    }
+}
+
+#[cfg(test)]
+mod tests;

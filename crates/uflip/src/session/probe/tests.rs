@@ -1,0 +1,94 @@
+use super::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use uflip_device::{Bytes, KeepAll};
+use uflip_measure::pattern::{Baseline, Pattern};
+
+/// A device whose runs take 60 ms of real time.
+struct Slow;
+
+impl Device for Slow {
+    fn geometry(&self) -> Geometry {
+        Geometry { capacity: Bytes(1 << 30), sector: Bytes(512) }
+    }
+    fn run(&mut self, _: Vec<Stream>, _: &dyn Recorder, _: RunLimits<'_>) -> Result<RunEnd, DeviceError> {
+        std::thread::sleep(Duration::from_millis(60));
+        Ok(RunEnd { ios: 1, ..RunEnd::default() })
+    }
+    fn idle(&mut self, _: Nanos, _: &Stop) {}
+    fn now(&self) -> Nanos {
+        Nanos::ZERO
+    }
+    fn is_virtual(&self) -> bool {
+        false
+    }
+}
+
+/// Counts how often it is asked: before, during and after runs.
+#[derive(Clone, Default)]
+struct Counting(Arc<[AtomicU32; 3]>);
+
+impl Counting {
+    fn asked(&self) -> [u32; 3] {
+        [0, 1, 2].map(|at: usize| self.0[at].load(Ordering::Relaxed))
+    }
+}
+
+impl Probe for Counting {
+    fn before(&mut self, _: &dyn Device) {
+        self.0[0].fetch_add(1, Ordering::Relaxed);
+    }
+    fn sampler(&self) -> Option<Sampler> {
+        let (counts, own) = (self.0.clone(), std::thread::current().id());
+        let sample = move || {
+            assert_ne!(std::thread::current().id(), own, "sampled on the thread that measures");
+            counts[1].fetch_add(1, Ordering::Relaxed);
+        };
+        Some(Sampler { every: Duration::from_millis(5), sample: Box::new(sample) })
+    }
+    fn after(&mut self, _: u32, end: &RunEnd, _: &dyn Device, said: &mut Probes) {
+        self.0[2].fetch_add(1, Ordering::Relaxed);
+        said.counters = Some(Counters { block_erases: Some(end.ios), ..Counters::default() });
+    }
+}
+
+fn run(device: &mut Probed<'_>) {
+    let stop = Stop::new();
+    device.run(Vec::new(), &KeepAll::new(1), RunLimits { time: None, stop: &stop }).unwrap();
+}
+
+#[test]
+fn a_probe_is_asked_before_during_and_after_runs_and_nothing_else() {
+    let counting = Counting::default();
+    let probing = Probing::with(vec![Box::new(counting.clone())]);
+    let mut device = Slow;
+    let mut probed = Probed { device: &mut device, probing: &probing };
+    run(&mut probed);
+    assert_eq!(counting.asked(), [0, 0, 0], "a reset is no run");
+    probing.next(Some(3));
+    run(&mut probed);
+    let [before, during, after] = counting.asked();
+    assert!(before == 1 && after == 1 && (2..=14).contains(&during), "{before} {during} {after}");
+    assert_eq!(probing.take().counters.unwrap().block_erases, Some(1));
+    assert!(probing.take().is_empty(), "said once");
+}
+
+#[test]
+fn a_simulated_device_tells_what_a_run_cost_it() {
+    let target = Target::parse("sim:mtron", Bytes(0)).unwrap();
+    let Target::Simulated { description, .. } = &target else { panic!("not simulated") };
+    let mut device = uflip_sim::SimDevice::new(description, 1).unwrap();
+    let probing = Probing::of(&target);
+    let mut probed = Probed { device: &mut device, probing: &probing };
+    let pattern = Pattern::Basic(Baseline::Rw.basic(Bytes(32 << 10))).resolve(probed.geometry()).unwrap();
+    let stop = Stop::new();
+    for number in 1..=2 {
+        probing.next(Some(number));
+        let streams = pattern.streams(64, 1).unwrap();
+        probed.run(streams, &KeepAll::new(64), RunLimits { time: None, stop: &stop }).unwrap();
+        let said = probing.take();
+        // Of this run alone.
+        assert_eq!(said.counters.unwrap().host_written, Some(Bytes(64 * (32 << 10))));
+        assert_eq!(said.interference, None);
+    }
+}

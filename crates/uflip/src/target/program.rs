@@ -1,0 +1,214 @@
+//! Targets for programs: the data face of whatever was named.
+//!
+//! How: what is real is examined, permitted and opened as for a measurement, and a
+//! scratch file is marked as a program's before anything is written to it. Simulated
+//! devices share one virtual clock, all others the wall's. `mem:SIZE` is a target of
+//! programs only.
+
+use super::{Access, Place, Target, Unnamed, holes_of_ours, locate, make_scratch};
+use crate::args::TargetArgs;
+use crate::limits::{self, half_of_memory};
+use crate::typed::Typed;
+use crate::usage;
+use anyhow::{Context, bail};
+use std::fmt;
+use std::path::PathBuf;
+use uflip_device::blocks::{Clock, MemoryBlocks, RealBlocks};
+use uflip_device::safety::{self, Programming, TargetKind};
+use uflip_device::{Blocks, Buffering, Bytes, Geometry};
+use uflip_sim::{SimBlocks, SimDevice};
+
+/// What a program was told to use.
+#[derive(Clone, Debug)]
+pub enum Endpoint {
+    /// Memory of this size.
+    Memory(Bytes),
+    /// What can be measured, too.
+    Device(Target),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Memory(size) => write!(f, "mem:{}", size.exact()),
+            Endpoint::Device(target) => write!(f, "{target}"),
+        }
+    }
+}
+
+/// A target that was looked at.
+pub struct FoundEndpoint {
+    /// What was named.
+    pub named: Endpoint,
+    /// Capacity and sector.
+    pub geometry: Geometry,
+    /// Its size where that is no whole number of sectors.
+    pub odd_size: Option<Bytes>,
+    place: Option<Place>,
+}
+
+/// The clocks of one program.
+#[derive(Clone, Debug)]
+pub struct Clocks {
+    /// Of what is real.
+    pub wall: Clock,
+    /// Of what is simulated.
+    pub simulated: Clock,
+}
+
+impl Clocks {
+    /// Both from zero on.
+    pub fn start() -> Clocks {
+        Clocks { wall: Clock::wall(), simulated: Clock::virtual_time() }
+    }
+}
+
+/// A target that a program uses. The device goes before the claim.
+pub struct OpenEndpoint {
+    /// The device.
+    pub blocks: Box<dyn Blocks>,
+    /// How it is driven, in words.
+    pub driven: String,
+    claim: Option<Programming>,
+}
+
+impl OpenEndpoint {
+    /// Lets the device go and notes what was left on it.
+    ///
+    /// # Errors
+    /// Where that cannot be noted.
+    pub fn close(self) -> anyhow::Result<()> {
+        drop(self.blocks);
+        self.claim.map_or(Ok(()), |claim| Ok(claim.finish()?))
+    }
+}
+
+/// Looks at what was named; a scratch file that has to be made gets `size`.
+///
+/// # Errors
+/// Where it is no target, or nothing can be learnt of it.
+pub fn look(text: &str, size: Bytes) -> anyhow::Result<FoundEndpoint> {
+    if let Some(size) = text.strip_prefix("mem:") {
+        let capacity: Bytes = size.parse().map_err(usage)?;
+        if capacity.0 == 0 || !capacity.0.is_multiple_of(512) {
+            return Err(usage(format!("{text}: type mem:SIZE with a multiple of 512B")));
+        }
+        limits::room(capacity.0, text, "type a smaller one")?;
+        let geometry = Geometry { capacity, sector: Bytes(512) };
+        return Ok(FoundEndpoint {
+            named: Endpoint::Memory(capacity),
+            geometry,
+            odd_size: None,
+            place: None,
+        });
+    }
+    let typed = TargetArgs { target: Some(text.into()), scratch: None, scratch_size: size };
+    let target = Target::of_command(&typed, Unnamed::ScratchFile, &Typed::default())?;
+    let place = locate(&target)?;
+    let whole = place.examination.as_ref().filter(|_| !place.is_to_be_made());
+    let size = whole.and_then(|examination| examination.facts().size_bytes);
+    let odd_size = size.filter(|size| !size.0.is_multiple_of(place.geometry.sector.0));
+    Ok(FoundEndpoint {
+        named: Endpoint::Device(target),
+        geometry: place.geometry,
+        odd_size,
+        place: Some(place),
+    })
+}
+
+impl FoundEndpoint {
+    /// Whether it is timed in virtual time.
+    pub fn is_virtual(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| place.virtual_time)
+    }
+
+    /// Whether nothing is there yet.
+    pub fn is_to_be_made(&self) -> bool {
+        self.place.as_ref().is_some_and(Place::is_to_be_made)
+    }
+
+    /// The target in the file system that will be written to.
+    pub fn on_a_path(&self) -> Option<&Target> {
+        match &self.named {
+            Endpoint::Device(target) if target.path().is_some() => Some(target),
+            _ => None,
+        }
+    }
+
+    /// The file or device itself, whatever leads there.
+    pub fn resolved(&self) -> Option<PathBuf> {
+        self.on_a_path().and_then(Target::path).and_then(|path| path.canonicalize().ok())
+    }
+
+    /// Whether writing to it is allowed, asked before anything is made.
+    ///
+    /// # Errors
+    /// The refusal, with what to type where anything helps.
+    pub fn may_be_written(&self, consents: &[String]) -> anyhow::Result<()> {
+        self.place.as_ref().map_or(Ok(()), |place| place.may_be_written(consents))
+    }
+
+    /// Opens it for a program with up to `requests` under way.
+    ///
+    /// # Errors
+    /// A refusal, or what the system says.
+    pub fn open(
+        &self,
+        access: Access<'_>,
+        requests: usize,
+        seed: u64,
+        clocks: &Clocks,
+    ) -> anyhow::Result<OpenEndpoint> {
+        let name = self.named.to_string();
+        let without_claim =
+            |blocks, driven: &str| OpenEndpoint { blocks, driven: driven.to_string(), claim: None };
+        match &self.named {
+            Endpoint::Memory(size) => {
+                let memory = MemoryBlocks::new(&name, *size, clocks.wall.clone());
+                Ok(without_claim(Box::new(memory), "memory"))
+            }
+            Endpoint::Device(Target::Null { capacity }) => {
+                let null = MemoryBlocks::null(&name, *capacity, clocks.wall.clone());
+                Ok(without_claim(Box::new(null), "answers at once"))
+            }
+            Endpoint::Device(Target::Simulated { description, .. }) => {
+                let device = SimDevice::new(description, seed).map_err(usage)?;
+                let memory = half_of_memory().unwrap_or(Bytes(1 << 30));
+                let simulated = SimBlocks::new(device, requests, clocks.simulated.clone(), memory)?;
+                Ok(without_claim(Box::new(simulated), "simulated"))
+            }
+            Endpoint::Device(target) => open_path(target, access, requests, clocks),
+        }
+    }
+}
+
+fn open_path(
+    target: &Target,
+    access: Access<'_>,
+    requests: usize,
+    clocks: &Clocks,
+) -> anyhow::Result<OpenEndpoint> {
+    if let Target::Scratch { path, size } = target {
+        make_scratch(path, *size, None)?;
+        return open_path(&target.made(), access, requests, clocks);
+    }
+    let place = locate(target)?;
+    let Some(examination) = &place.examination else { bail!("{target} is no path") };
+    let flags = Buffering::Direct.open_flags();
+    let (file, claim) = match access {
+        Access::Read => (safety::open_for_reading(examination.path(), flags)?, None),
+        Access::Write(consents) => {
+            let permit = safety::permit(examination, consents)?;
+            if examination.kind() == TargetKind::Scratch && !examination.is_programmed() {
+                holes_of_ours(examination)
+                    .with_context(|| format!("cannot learn how {target} lies on its disk"))?;
+            }
+            let claim = permit.open_for_program(flags)?;
+            (claim.descriptor()?, Some(claim))
+        }
+    };
+    let name = target.to_string();
+    let device = RealBlocks::new(&name, file, place.geometry, requests, clocks.wall.clone())?;
+    let driven = format!("{}, {}", device.way(), Buffering::Direct);
+    Ok(OpenEndpoint { blocks: Box::new(device), driven, claim })
+}
