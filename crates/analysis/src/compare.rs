@@ -29,6 +29,7 @@ use crate::profile::levels::Levels;
 use crate::profile::{self, Profile, Severity};
 use serde::Serialize;
 use serde_json::Value as Json;
+use uflip_measure::{Plan, Step};
 use uflip_store::contents::StoreContents;
 use uflip_store::damage::PLAN_EDITED;
 use uflip_store::error::StoreError;
@@ -310,9 +311,9 @@ fn circumstances(subjects: &[Subject]) -> Vec<Circumstance> {
         ("engine", true, |s| pointer(&s.contents.manifest.options, "/engine")),
         ("buffering", true, |s| pointer(&s.contents.manifest.options, "/buffering")),
         ("data written", true, |s| pointer(&s.contents.manifest.options, "/data")),
-        ("state at the start", true, |s| state(&s.contents.plan)),
-        ("capacity, bytes", false, |s| pointer(&s.contents.plan, "/geometry/capacity")),
-        ("preset", false, |s| pointer(&s.contents.plan, "/preset")),
+        ("state at the start", true, |s| state(s.contents.plan.as_ref())),
+        ("capacity, bytes", false, |s| s.contents.plan.as_ref().map(|plan| plan.geometry.capacity.0).into()),
+        ("preset", false, |s| s.contents.plan.as_ref().map(|plan| plan.preset.to_string()).into()),
         ("model", false, |s| fact(s, "model")),
         ("serial", false, |s| fact(s, "serial")),
         ("firmware", false, |s| fact(s, "firmware")),
@@ -341,10 +342,12 @@ fn fact(subject: &Subject, name: &str) -> Json {
 }
 
 /// The state that the plan's first reset asks for.
-fn state(plan: &Json) -> Json {
-    let steps = plan.get("steps").and_then(Json::as_array);
-    let reset = steps.into_iter().flatten().find_map(|step| step.get("state"));
-    reset.cloned().unwrap_or_else(|| "as it was".into())
+fn state(plan: Option<&Plan>) -> Json {
+    let reset = plan.iter().flat_map(|plan| &plan.steps).find_map(|step| match step {
+        Step::Reset { state } => Some(state.to_string()),
+        _ => None,
+    });
+    reset.unwrap_or_else(|| "as it was".into()).into()
 }
 
 fn shown(value: &Json) -> String {

@@ -196,7 +196,7 @@ fn from_facts(contents: &StoreContents, facts: &facts::Facts) -> Profile {
         hints: Vec::new(),
         soundness: Vec::new(),
     };
-    let calibration = calibrated::calibration(contents);
+    let calibration = &contents.calibration;
     if let Some(found) = &calibration {
         calibrated::apply(&mut profile, found);
     }

@@ -194,7 +194,7 @@ pub fn write(contents: &StoreContents, known: &[Known], path: &Path) -> Result<R
 
 /// Warnings about the target and notes about the plan, as sentences.
 fn notes(contents: &StoreContents) -> Vec<String> {
-    let lists = [contents.manifest.target.get("warnings"), contents.plan.get("notes")];
-    let texts = lists.into_iter().flatten().filter_map(Value::as_array).flatten();
-    texts.filter_map(Value::as_str).map(str::to_string).collect()
+    let warnings = contents.manifest.target.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    let warnings = warnings.filter_map(Value::as_str).map(str::to_string);
+    warnings.chain(contents.plan.iter().flat_map(|plan| plan.notes.clone())).collect()
 }

@@ -16,13 +16,12 @@ pub(crate) mod words;
 pub use marks::{Mark, MarkKind};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::io::Read;
 use uflip_analysis::profile::{self, Finding, Profile, beside};
 use uflip_device::identity::word;
-use uflip_measure::MicroBenchmark;
 use uflip_measure::pattern::Baseline;
 use uflip_measure::run::{Belongs, RtStats, Section as Whole};
+use uflip_measure::{MicroBenchmark, Plan};
 use uflip_store::contents::{RunRow, StoreContents, one_line};
 use uflip_store::files::open_regular;
 
@@ -314,7 +313,7 @@ fn section(contents: &StoreContents, whole: &Whole) -> Option<Section> {
         .filter(here)
         .filter_map(|row| Some((row, row.spec.belongs.varying()?)))
         .collect();
-    let skipped = skipped(&contents.plan, name);
+    let skipped = skipped(contents.plan.as_ref(), name);
     if points.is_empty() && skipped.is_empty() {
         return None;
     }
@@ -378,17 +377,7 @@ fn add_run(points: &mut Vec<CurvePoint>, row: &RunRow, value: i64, label: &str) 
     }
 }
 
-fn skipped(plan: &Value, name: &str) -> Vec<String> {
-    let Some(list) = plan.get("skipped").and_then(Value::as_array) else { return Vec::new() };
-    let text = |value: &Value| match value {
-        Value::String(text) => text.starts_with(name).then(|| text.clone()),
-        Value::Object(fields) if fields.get("micro_benchmark").and_then(Value::as_str) == Some(name) => {
-            let field = |key| fields.get(key).and_then(Value::as_str);
-            let what =
-                [field("baseline"), field("label")].into_iter().flatten().collect::<Vec<_>>().join(" ");
-            Some([what.as_str(), field("reason").unwrap_or("no reason given")].join(": "))
-        }
-        _ => None,
-    };
-    list.iter().filter_map(text).collect()
+fn skipped(plan: Option<&Plan>, name: &str) -> Vec<String> {
+    let own = plan.iter().flat_map(|plan| &plan.skipped).filter(|skipped| skipped.micro_benchmark == name);
+    own.map(|s| format!("{} {}: {}", s.baseline, s.label, s.reason)).collect()
 }

@@ -3,7 +3,7 @@
 #[path = "../../store/tests/common/mod.rs"]
 mod common;
 
-use common::{feed, manifest, outcome, record, spec};
+use common::{feed, manifest, outcome, plan_with, record, spec};
 use serde_json::json;
 use uflip_device::{IoRecord, Nanos};
 use uflip_measure::run::{Belongs, Named, Point, RunSpec, Sink, Work};
@@ -39,10 +39,11 @@ fn point_run(id: u32, baseline: &str, value: i64, repeat: u32) -> RunSpec {
 #[test]
 fn repeats_are_averaged_and_order_is_the_papers() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = json!({"skipped": [
+    let skipped = json!([
         {"micro_benchmark": "locality", "baseline": "RW", "label": "64M", "reason": "the device is smaller"},
-        {"micro_benchmark": "mix", "label": "4 : 1", "reason": "not asked for"},
-    ]});
+        {"micro_benchmark": "mix", "baseline": "SR/RW", "label": "4 : 1", "reason": "not asked for"},
+    ]);
+    let plan = plan_with(json!([]), skipped);
     let mut store = Store::create(dir.path(), &manifest(), &plan).unwrap();
     let mut base = spec(0, 50);
     base.belongs = Belongs::Baseline { baseline: Baseline::Rw, repeat: 0 };

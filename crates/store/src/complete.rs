@@ -19,6 +19,7 @@ use crate::job::job_of;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use uflip_device::identity::word;
+use uflip_measure::auto::findings::Calibration;
 use uflip_measure::job::{self, JobPlan, drive};
 use uflip_measure::logical_block::{self, Mean};
 use uflip_measure::run::{Belongs, RunSpec};
@@ -40,7 +41,7 @@ pub struct Completeness {
 
 /// What `contents` has of what was to be measured.
 pub fn completeness(contents: &StoreContents) -> Completeness {
-    let Ok(plan) = serde_json::from_value::<Plan>(contents.plan.clone()) else {
+    let Some(plan) = &contents.plan else {
         return Completeness { kept: contents.runs.len(), ..Completeness::default() };
     };
     let kept: HashSet<u32> = contents.runs.iter().map(|row| row.spec.id).collect();
@@ -52,7 +53,7 @@ pub fn completeness(contents: &StoreContents) -> Completeness {
     let missing: Vec<u32> = wanted.iter().copied().filter(|id| !kept.contains(id)).collect();
     let found =
         Completeness { planned: wanted.len(), kept: wanted.len() - missing.len(), missing, statement: None };
-    let statement = statement(contents, &plan, &found, &kept);
+    let statement = statement(contents, plan, &found, &kept);
     Completeness { statement, ..found }
 }
 
@@ -65,10 +66,10 @@ fn statement(
     let (planned, n, go_on) = (found.planned, found.kept, go_on(contents));
     let calibration = |run: &&RunSpec| matches!(run.belongs, Belongs::Calibration(_));
     let auto = contents.manifest.options.get("auto").is_some_and(Value::is_object);
-    let calibrated = contents.calibration.as_ref().and_then(|found| found.get("plan"));
+    let calibrated = contents.calibration.as_ref().is_some_and(|found| found.plan.is_some());
     // A calibration that cannot be read says nothing of how far it came.
     let known = auto && !contents.damage.iter().any(|damage| damage.file == "calibration.json");
-    if known && !calibrated.is_some_and(Value::is_object) {
+    if known && !calibrated {
         return Some(format!(
             "Incomplete: the calibration was not brought to its end ({n} runs are kept), nothing else was measured; \
              go on with: {go_on}"
@@ -87,9 +88,8 @@ fn statement(
             found.missing.len()
         ));
     }
-    let of = |pointer: &str| contents.calibration.as_ref().and_then(|found| found.pointer(pointer));
-    let probed = of("/state/runs").and_then(Value::as_array).is_some_and(|runs| !runs.is_empty());
-    (known && probed && of("/drift").is_none_or(Value::is_null)).then(|| {
+    let probed = |found: &Calibration| !found.state.runs.is_empty() && found.drift.is_none();
+    (known && contents.calibration.as_ref().is_some_and(probed)).then(|| {
         format!(
             "Incomplete: all {planned} planned runs are kept, but not the probe of the state after them; \
              go on with: {go_on}"

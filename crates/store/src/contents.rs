@@ -9,15 +9,18 @@ use crate::complete::completeness;
 use crate::damage::{Damage, PLAN_EDITED, statements};
 use crate::error::StoreError;
 use crate::files::{read_inside, unreadable};
+use crate::format1::{self, OLD};
 use crate::rows::parse_rows;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use uflip_measure::Plan;
+use uflip_measure::auto::findings::Calibration;
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats};
 
-/// The version of the store's format that this code writes and reads.
-pub const FORMAT: u32 = 1;
+/// The version of the store's format that this code writes. It reads the older
+/// ones as well (`format1.rs`).
+pub const FORMAT: u32 = 2;
 
 /// `manifest.json`: under what circumstances a store was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +31,10 @@ pub struct Manifest {
     pub tool: String,
     /// Its version.
     pub tool_version: String,
+    /// Random, made with the folder: rows say it too, so that another folder's row
+    /// is known. `None` in folders of format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// When the store was made, UTC, as `2026-11-21T19:04:08Z`.
     pub created: String,
     /// The seed of every random choice.
@@ -50,6 +57,7 @@ impl Manifest {
             format: FORMAT,
             tool: "uflip".into(),
             tool_version: tool_version.into(),
+            folder: Some(crate::files::random_name()),
             created: utc(uflip_device::unix_now() / 1_000_000_000),
             seed,
             target: Value::Null,
@@ -105,6 +113,10 @@ pub struct RunRow {
     /// but 0 means that recording disturbed the run. `None` in virtual time,
     /// which nothing disturbs.
     pub stalls: Option<u64>,
+    /// The folder that it was measured in: [`Manifest::folder`]. `None` in rows of
+    /// format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
 }
 
 /// A store as read.
@@ -114,10 +126,11 @@ pub struct StoreContents {
     pub dir: PathBuf,
     /// Under what circumstances it was measured.
     pub manifest: Manifest,
-    /// What was to be run.
-    pub plan: Value,
-    /// What the automatic method found; None where it was not used.
-    pub calibration: Option<Value>,
+    /// What was to be run; None where nobody can tell, which is damage.
+    pub plan: Option<Plan>,
+    /// What the automatic method found; None where it was not used, or where the
+    /// file tells nothing, which is damage.
+    pub calibration: Option<Calibration>,
     /// What was run, by number, so that no figure depends on the order in which
     /// runs finished; what is damaged is left out.
     pub runs: Vec<RunRow>,
@@ -151,14 +164,14 @@ impl StoreContents {
             return Err(StoreError::Refused(text));
         };
         let format = manifest.value.get("format").and_then(Value::as_u64);
-        if format != Some(u64::from(FORMAT)) {
+        if !format.is_some_and(|format| (u64::from(OLD)..=u64::from(FORMAT)).contains(&format)) {
             if manifest.seal == Seal::Changed {
                 let detail = MANIFEST_CHANGED.to_string();
                 return Err(StoreError::Damaged { path: manifest_path, detail });
             }
             let format = format.map_or("unknown".into(), |f| f.to_string());
             return Err(StoreError::Refused(format!(
-                "{} is of format {format}, this uflip reads format {FORMAT}; use the version that made it",
+                "{} is of format {format}, this uflip reads formats {OLD} to {FORMAT}; use the version that made it",
                 dir.display()
             )));
         }
@@ -171,11 +184,18 @@ impl StoreContents {
         let mut plan = plan.ok_or_else(|| gone(&plan_path))?;
         let edited = plan.value.as_object_mut().and_then(|fields| fields.remove(EDITED)).is_some();
         let plan_edited = edited || plan.seal == Seal::Changed;
-        if let Err(error) = Plan::deserialize(&plan.value) {
-            let what =
-                format!("it is no plan ({error}), so nobody can tell which runs are missing; {RESTORE}");
-            damage.push(of_file("plan.json", &what));
-        }
+        let manifest_value: Manifest =
+            serde_json::from_value(manifest.value).map_err(|e| damaged(&manifest_path, &e))?;
+        let (plan_sum, plan) = (plan.sum, Plan::deserialize(&plan.value));
+        let plan = match plan {
+            Ok(plan) => Some(format1::told(plan, &manifest_value)),
+            Err(error) => {
+                let what =
+                    format!("it is no plan ({error}), so nobody can tell which runs are missing; {RESTORE}");
+                damage.push(of_file("plan.json", &what));
+                None
+            }
+        };
         let (calibration, calibration_sum) = calibration(dir, &mut damage)?;
         if let Some(what) = logical_block(dir) {
             damage.push(of_file(crate::logical_block::FILE, &what));
@@ -189,13 +209,13 @@ impl StoreContents {
         damage.extend(parsed.damage);
         let mut runs: Vec<RunRow> = parsed.lines.into_iter().map(|line| line.row).collect();
         runs.sort_by_key(|row| row.spec.id);
+        format1::tell(plan.as_ref(), runs.iter_mut());
         let sums =
-            [Some(manifest.sum), Some(plan.sum), calibration_sum, Some(checksum(&bytes[..parsed.end]))];
-        let manifest = serde_json::from_value(manifest.value).map_err(|e| damaged(&manifest_path, &e))?;
+            [Some(manifest.sum), Some(plan_sum), calibration_sum, Some(checksum(&bytes[..parsed.end]))];
         Ok(StoreContents {
             dir: dir.to_path_buf(),
-            manifest,
-            plan: plan.value,
+            manifest: manifest_value,
+            plan,
             calibration,
             runs,
             damage,
@@ -244,16 +264,25 @@ fn of_file(file: &str, what: &str) -> Damage {
 
 /// What the automatic method found, where it is there and whole, and the
 /// checksum of the file.
-fn calibration(dir: &Path, damage: &mut Vec<Damage>) -> Result<(Option<Value>, Option<String>), StoreError> {
+fn calibration(
+    dir: &Path,
+    damage: &mut Vec<Damage>,
+) -> Result<(Option<Calibration>, Option<String>), StoreError> {
     const FILE: &str = "calibration.json";
-    let lost = "its checksum is another; what it found of start-up, period and pause is left out, \
-        and --resume finds it again";
+    const LOST: &str = "what it found of start-up, period and pause is left out, and --resume finds it again";
     match read_sealed(&dir.join(FILE), RESTORE) {
         Ok(Some(Sealed { seal: Seal::Changed, sum, .. })) => {
-            damage.push(of_file(FILE, lost));
+            damage.push(of_file(FILE, &format!("its checksum is another; {LOST}")));
             Ok((None, Some(sum)))
         }
-        Ok(found) => Ok(found.map_or((None, None), |found| (Some(found.value), Some(found.sum)))),
+        Ok(None) => Ok((None, None)),
+        Ok(Some(Sealed { value, sum, .. })) => match Calibration::deserialize(&value) {
+            Ok(found) => Ok((Some(found), Some(sum))),
+            Err(error) => {
+                damage.push(of_file(FILE, &format!("it is no calibration ({error}); {LOST}")));
+                Ok((None, Some(sum)))
+            }
+        },
         Err(StoreError::Damaged { detail, .. }) => {
             damage.push(of_file(FILE, &detail));
             Ok((None, None))

@@ -44,6 +44,12 @@ pub(crate) fn temporary_name(name: &str) -> String {
     format!(".{stem}.{:016x}.tmp", RandomState::new().hash_one(std::process::id()))
 }
 
+/// 32 random hexadecimal digits.
+pub(crate) fn random_name() -> String {
+    let half = |of: u32| RandomState::new().hash_one((std::process::id(), of, uflip_device::unix_now()));
+    format!("{:016x}{:016x}", half(0), half(1))
+}
+
 /// True for a temporary name of the file called `of`, also as versions before
 /// this one made it, without a random part.
 pub(crate) fn is_temporary_of(of: &str, name: &str) -> bool {

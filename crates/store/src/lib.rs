@@ -23,6 +23,7 @@ mod encode;
 pub mod error;
 pub mod export;
 pub mod files;
+mod format1;
 pub mod job;
 pub mod keep;
 pub mod logical_block;

@@ -8,15 +8,17 @@
 
 use crate::checksum::seal;
 use crate::claim::{Claim, LOCK};
-use crate::contents::{EDITED, MANIFEST_CHANGED, Manifest, RecordFile, RunRow, StoreContents};
+use crate::contents::{EDITED, FORMAT, MANIFEST_CHANGED, Manifest, RecordFile, RunRow, StoreContents};
 use crate::error::{StoreError, path_error};
 use crate::files::{
     append, is_temporary_of, kind_of, no_room, open_inside, read_inside, sync_dir, temporary_name,
     unreadable, write_whole,
 };
+use crate::format1;
 use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
 use crate::rows::parse_rows;
 use crate::verify::{in_parallel, judge, verify, wrong};
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -50,6 +52,8 @@ impl Durability {
 /// A store open for writing; see the module's head.
 pub struct Store {
     dir: PathBuf,
+    /// What rows say of the folder.
+    folder: Option<String>,
     /// Holds the lock until the store is dropped.
     lock: File,
     runs: File,
@@ -143,7 +147,7 @@ impl Store {
             // Makes the folder itself durable; not all parents can be opened.
             let _ = sync_dir(parent);
         }
-        Store::over(dir, claim.into_lock()?, HashSet::new(), Vec::new())
+        Store::over(dir, manifest.folder.clone(), claim.into_lock()?, HashSet::new(), Vec::new())
     }
 
     /// Refuses a folder with a store or with anybody's files. What a crash
@@ -205,15 +209,27 @@ impl Store {
         let kept = repair_runs(dir, &contents, &mut notes)?;
         let rows_damaged = contents.damage.iter().any(|damage| damage.row);
         remove_leftovers(dir, &kept, rows_damaged, &mut notes)?;
-        let mut store = Store::over(dir, claim.into_lock()?, kept, notes)?;
+        let folder = contents.manifest.folder.clone();
+        let mut store = Store::over(dir, folder, claim.into_lock()?, kept, notes)?;
         if contents.plan_edited {
             store
                 .notes
                 .push(format!("{} was edited; what it says now counts", dir.join(names::PLAN).display()));
             store.plan_edited = true;
-            store.replace_plan(&contents.plan)?;
+        }
+        if contents.plan_edited || contents.manifest.format < FORMAT {
+            store.bring_up_to_date(&contents)?;
         }
         Ok(store)
+    }
+
+    /// Writes plan and manifest as this version does: what it adds to the folder is
+    /// in its own format, and the plan says what older rows stand for.
+    fn bring_up_to_date(&mut self, contents: &StoreContents) -> Result<(), StoreError> {
+        if let Some(plan) = &contents.plan {
+            self.replace_plan(&serde_json::to_value(plan).unwrap_or_default())?;
+        }
+        self.replace_manifest(&contents.manifest)
     }
 
     /// Reads the store in `dir` without changing it, whether or not a run is
@@ -227,12 +243,19 @@ impl Store {
         Ok(contents)
     }
 
-    fn over(dir: &Path, lock: File, kept: HashSet<u32>, notes: Vec<String>) -> Result<Store, StoreError> {
+    fn over(
+        dir: &Path,
+        folder: Option<String>,
+        lock: File,
+        kept: HashSet<u32>,
+        notes: Vec<String>,
+    ) -> Result<Store, StoreError> {
         let path = dir.join(names::RUNS);
         let runs = open_inside(&path, OpenOptions::new().append(true))?;
         let runs_length = runs.metadata().map_err(path_error("cannot read", &path))?.len();
         Ok(Store {
             dir: dir.to_path_buf(),
+            folder,
             lock,
             runs,
             runs_length,
@@ -320,7 +343,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Path`]; the old one is then still there.
     pub fn replace_manifest(&mut self, manifest: &Manifest) -> Result<(), StoreError> {
-        write_whole(&self.dir.join(MANIFEST), &pretty(manifest))
+        let manifest = Manifest { format: FORMAT, folder: self.folder.clone(), ..manifest.clone() };
+        write_whole(&self.dir.join(MANIFEST), &pretty(&manifest))
     }
 
     /// Writes or replaces `calibration.json`, as a whole and durably.
@@ -349,6 +373,7 @@ impl Store {
             stats: done.stats,
             records: RecordFile { file: name, bytes, checksum: Some(done.checksum) },
             stalls: outcome.started_unix_ns.map(|_| done.stalls),
+            folder: self.folder.clone(),
         };
         let line = serde_json::to_vec(&row)
             .map_err(|e| StoreError::Refused(format!("run {} cannot be told as JSON: {e}", run.id)))?;
@@ -497,7 +522,7 @@ fn same_measurement(
             contents.manifest.seed
         ));
     }
-    if plan.is_some_and(|plan| *plan != contents.plan) {
+    if plan.is_some_and(|plan| Plan::deserialize(plan).ok() != contents.plan) {
         return refused(format!(
             "the plan of {shown} is another one; resume it with the options it was started with \
              (see {shown}/manifest.json) or choose another folder with -o"
@@ -515,7 +540,8 @@ fn repair_runs(
 ) -> Result<HashSet<u32>, StoreError> {
     let path = dir.join(names::RUNS);
     let bytes = read_inside(&path).map_err(|e| unreadable(&path, e, "restore it from a copy"))?;
-    let parsed = parse_rows(&bytes);
+    let mut parsed = parse_rows(&bytes);
+    format1::tell(contents.plan.as_ref(), parsed.lines.iter_mut().map(|line| &mut line.row));
     if parsed.end < bytes.len() {
         notes.push(format!("the last line of {} was torn and is cut off", path.display()));
     }
@@ -523,10 +549,11 @@ fn repair_runs(
         true => format!("{damage} and measured again"),
         false => damage.to_string(),
     }));
-    let plan: Option<Plan> = serde_json::from_value(contents.plan.clone()).ok();
-    let planned: HashMap<u32, &RunSpec> = plan.iter().flat_map(Plan::runs).map(|run| (run.id, run)).collect();
+    let folder = contents.manifest.folder.as_deref();
+    let planned: HashMap<u32, &RunSpec> =
+        contents.plan.iter().flat_map(Plan::runs).map(|run| (run.id, run)).collect();
     let found = in_parallel(&parsed.lines, |line| {
-        wrong(dir, &line.row, judge(contents.plan_edited, &planned, &line.row))
+        wrong(dir, folder, &line.row, judge(contents.plan_edited, &planned, &line.row))
     });
     let (mut text, mut kept) = (Vec::new(), HashSet::new());
     for (line, wrong) in parsed.lines.iter().zip(found) {

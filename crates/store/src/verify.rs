@@ -16,7 +16,6 @@ use crate::files::open_regular;
 use crate::records::read_row_groups;
 use crate::stats::StatsBuilder;
 use crate::store::record_name;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::path::Path;
@@ -32,11 +31,11 @@ const ROUNDING: f64 = 1e-9;
 /// Takes the runs out of `contents` whose record files are not theirs, and
 /// notes each as damage.
 pub(crate) fn verify(contents: &mut StoreContents) {
-    let plan = Plan::deserialize(&contents.plan).ok();
     let planned: HashMap<u32, &RunSpec> =
-        plan.iter().flat_map(|plan| plan.runs()).map(|run| (run.id, run)).collect();
+        contents.plan.iter().flat_map(Plan::runs).map(|run| (run.id, run)).collect();
+    let folder = contents.manifest.folder.as_deref();
     let (dir, edited) = (&contents.dir, contents.plan_edited);
-    let found = in_parallel(&contents.runs, |row| wrong(dir, row, judge(edited, &planned, row)));
+    let found = in_parallel(&contents.runs, |row| wrong(dir, folder, row, judge(edited, &planned, row)));
     let mut rows = std::mem::take(&mut contents.runs).into_iter().zip(found);
     let damage = &mut contents.damage;
     contents.runs = rows
@@ -64,7 +63,15 @@ pub(crate) fn judge<'a>(
 }
 
 /// What is wrong with a row or its record file, if anything is.
-pub(crate) fn wrong(dir: &Path, row: &RunRow, planned: Option<&RunSpec>) -> Option<String> {
+pub(crate) fn wrong(
+    dir: &Path,
+    folder: Option<&str>,
+    row: &RunRow,
+    planned: Option<&RunSpec>,
+) -> Option<String> {
+    if row.folder.is_some() && row.folder.as_deref() != folder {
+        return Some("its line is of another folder".into());
+    }
     if row.records.file != record_name(row.spec.id) {
         return Some(format!("it is not the record file of run {}", row.spec.id));
     }

@@ -22,7 +22,10 @@ fn what_is_kept_is_read_back() {
     store_of(dir.path(), 3);
     assert_eq!(check(dir.path()), [0, 1, 2]);
     let contents = Store::open(dir.path()).unwrap();
-    assert_eq!((contents.manifest, contents.plan), (manifest_made_at(dir.path()), plan()));
+    assert_eq!(
+        (contents.manifest, contents.plan),
+        (manifest_made_at(dir.path()), serde_json::from_value(plan()).ok())
+    );
     assert_eq!(contents.runs[1].spec, spec(1, 300));
     let store = Store::resume(dir.path(), Some(42), Some(&plan())).unwrap();
     assert!(store.has(2) && !store.has(3));

@@ -66,6 +66,7 @@ impl Sink for Memory {
             stats: stats.clone(),
             records: RecordFile { file: String::new(), bytes: 0, checksum: None },
             stalls: None,
+            folder: None,
         });
         self.records.insert(run.id, records);
         Ok(stats)
@@ -199,8 +200,8 @@ fn profile_of(plan: &Plan, memory: &Memory, calibration: &Calibration, seed: u64
     let contents = StoreContents {
         dir: PathBuf::new(),
         manifest,
-        plan: serde_json::to_value(plan)?,
-        calibration: Some(serde_json::to_value(calibration)?),
+        plan: Some(plan.clone()),
+        calibration: Some(calibration.clone()),
         runs: memory.rows.clone(),
         damage: Vec::new(),
         plan_edited: false,

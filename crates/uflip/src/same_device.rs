@@ -17,7 +17,7 @@ use uflip_device::identity::fingerprint::{self, Fingerprint, Left};
 use uflip_device::identity::{DeviceFacts, Difference, Identity, Kind, SysPaths, identity, list_devices};
 use uflip_device::stamp::Key;
 use uflip_device::{Bytes, Data, unix_now};
-use uflip_measure::{Mode, Plan, State, Step};
+use uflip_measure::{Mode, State, Step};
 use uflip_store::{Manifest, Store, StoreContents, read_row_groups};
 
 /// Of so many of the last kept runs that wrote …
@@ -206,13 +206,12 @@ fn contents_differ(asked: &Asked<'_>, then: &Identity, now: &Identity) -> Vec<Di
 
 /// Whether runs leave blanks behind.
 fn trims(contents: &StoreContents) -> bool {
-    let plan = serde_json::from_value::<Plan>(contents.plan.clone());
     let trim = |step: &Step| match step {
         Step::Reset { state } => *state == State::Trim,
         Step::Run(run) => run.work.basics().iter().any(|basic| basic.mode == Mode::Trim),
         _ => false,
     };
-    plan.map_or(true, |plan| plan.steps.iter().any(trim))
+    contents.plan.as_ref().is_none_or(|plan| plan.steps.iter().any(trim))
 }
 
 /// Where the last kept runs wrote: whole sectors, some of each run's first writes.

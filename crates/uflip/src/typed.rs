@@ -97,7 +97,7 @@ fn known(name: &str, contents: &StoreContents) -> Option<String> {
     match name {
         // A job has none.
         "preset" if contents.manifest.options["job"].is_null() => {
-            contents.plan["preset"].as_str().map(str::to_string)
+            contents.plan.as_ref().map(|plan| plan.preset.to_string())
         }
         "seed" => Some(contents.manifest.seed.to_string()),
         _ => None,

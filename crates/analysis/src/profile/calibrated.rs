@@ -14,12 +14,6 @@ use super::evidence::{Evidence, Per, rounded};
 use super::finding::{Finding, Severity, finding};
 use uflip_measure::auto::findings::{BaselineFound, Calibration};
 use uflip_measure::pattern::Baseline;
-use uflip_store::contents::StoreContents;
-
-/// What was found, where the store has it in a form this code knows.
-pub(super) fn calibration(contents: &StoreContents) -> Option<Calibration> {
-    serde_json::from_value(contents.calibration.clone()?).ok()
-}
 
 /// `figure` of a long baseline in the place of what the plan's runs say.
 fn set<T: Copy>(per: &mut Per<T>, baseline: Baseline, found: &BaselineFound, value: Option<T>, rule: &str) {

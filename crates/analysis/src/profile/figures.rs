@@ -9,11 +9,11 @@ use super::facts::Facts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_device::Nanos;
+use uflip_measure::Step;
 use uflip_measure::detect::knee::{self, Estimate};
 use uflip_measure::pattern::{Baseline, Pattern};
 use uflip_measure::run::RunSpec;
 use uflip_measure::{Curve, MicroBenchmark};
-use uflip_measure::{Plan, Step};
 use uflip_store::contents::{RunRow, StoreContents};
 
 /// `baseline_ms`: rule "baseline-mean".
@@ -85,7 +85,7 @@ pub(super) fn lengths(contents: &StoreContents, of: impl Fn(&RunSpec) -> u64) ->
 /// `pause_between_runs_s`: rule "pause-between-runs".
 pub(super) fn pause_between_runs(contents: &StoreContents) -> (Option<f64>, Evidence) {
     let evidence = Evidence::new("pause-between-runs", []);
-    let Ok(plan) = serde_json::from_value::<Plan>(contents.plan.clone()) else { return (None, evidence) };
+    let Some(plan) = &contents.plan else { return (None, evidence) };
     if plan.runs().count() < 2 {
         return (None, evidence);
     }

@@ -16,7 +16,7 @@ use uflip_measure::detect::drift::drift;
 use uflip_measure::detect::spread::{Cause, Spread};
 use uflip_measure::detect::startup::StartUp;
 use uflip_measure::pattern::Mode;
-use uflip_measure::{Plan, State, Step};
+use uflip_measure::{State, Step};
 use uflip_store::complete::completeness;
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::damage;
@@ -120,7 +120,7 @@ fn device_changed(contents: &StoreContents) -> Vec<Finding> {
 
 /// Codes `state_not_enforced` and `space_reused`.
 fn of_plan(contents: &StoreContents) -> Vec<Finding> {
-    let Ok(plan) = serde_json::from_value::<Plan>(contents.plan.clone()) else { return Vec::new() };
+    let Some(plan) = &contents.plan else { return Vec::new() };
     let mut all = Vec::new();
     let enforced = plan.steps.iter().any(|s| matches!(s, Step::Reset { state } if *state != State::None));
     if !enforced {

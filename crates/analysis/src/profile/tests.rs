@@ -36,7 +36,7 @@ struct Made {
 struct Maker {
     runs: Vec<Made>,
     manifest: Option<Manifest>,
-    plan: serde_json::Value,
+    plan: Option<uflip_measure::Plan>,
 }
 
 impl Maker {
@@ -118,6 +118,7 @@ fn row(id: u32, made: &Made) -> RunRow {
     let stats = uflip_store::stats::summarise(&mut responses(made, id));
     RunRow {
         spec: serde_json::from_value(spec).expect("a spec"),
+        folder: None,
         outcome: RunOutcome {
             end,
             started: Nanos(0),
@@ -527,7 +528,7 @@ fn the_plan_tells_of_state_and_space() {
         options.state = state;
         let mut made = device(&TABLE_3[1]);
         let plan = uflip_measure::make_plan(&options, geometry).expect("a plan");
-        made.plan = serde_json::to_value(&plan).expect("JSON");
+        made.plan = Some(plan);
         made.profile()
     };
     let left = plan(uflip_measure::State::None);

@@ -376,6 +376,5 @@ fn sketch(summary: &Summary, budget: &mut Budget, sketched: usize) -> Embedded {
 
 /// Where offsets end: the capacity that the plan was made for.
 fn end_of_space(contents: &StoreContents) -> u64 {
-    let capacity = contents.plan.get("geometry").and_then(|g| g.get("capacity"));
-    capacity.and_then(serde_json::Value::as_u64).unwrap_or(1 << 40)
+    contents.plan.as_ref().map_or(1 << 40, |plan| plan.geometry.capacity.0)
 }

@@ -55,7 +55,7 @@ pub(crate) fn read(contents: &StoreContents) -> Result<Others, StoreError> {
         .then(|| Fitted { models: model::fit(&curves, block), curves });
     Ok(Others {
         job: job(contents)?,
-        calibration: contents.calibration.clone().unwrap_or(Value::Null),
+        calibration: serde_json::to_value(&contents.calibration).unwrap_or_default(),
         logical_block,
         models: fitted,
     })

@@ -21,6 +21,7 @@ pub fn spec(id: u32, ios: u64) -> RunSpec {
 
 pub fn manifest() -> Manifest {
     let mut manifest = Manifest::new("0.1.0", 42);
+    manifest.folder = Some("0123".into());
     manifest.target = json!({"name": "sim:test"});
     manifest
 }

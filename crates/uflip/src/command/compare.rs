@@ -99,7 +99,7 @@ fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> anyhow::Result<
     for contents in folders {
         auto &= contents.manifest.options.get("auto").is_some_and(|auto| auto.is_object());
         micros.extend(contents.runs.iter().filter_map(|r| r.spec.point()).map(|p| p.micro.name()));
-        io_size = io_size.or_else(|| contents.plan.get("io_size").and_then(serde_json::Value::as_u64));
+        io_size = io_size.or_else(|| contents.plan.as_ref().map(|plan| plan.io_size.0));
     }
     let wanted = Wanted::by(if auto { MethodArg::Auto } else { MethodArg::Fixed });
     let only = micros.iter().map(|name| name.parse().map_err(usage)).collect::<anyhow::Result<_>>()?;

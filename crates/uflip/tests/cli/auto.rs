@@ -197,7 +197,16 @@ fn killed_in_any_phase_it_ends_with_the_same_plan_and_figures() {
     assert_eq!(file("whole", "calibration.json"), file("killed", "calibration.json"));
     let runs = |out: &str| finished_runs(&folder.path().join(out));
     assert_eq!(runs("whole"), runs("killed"));
-    assert_eq!(file("whole", "runs.ndjson"), file("killed", "runs.ndjson"), "virtual runs come out the same");
+    // Each folder has its own identity, and rows say it.
+    let rows = |dir| -> Vec<Value> {
+        let of = |line: &str| {
+            let mut row: Value = serde_json::from_str(line).unwrap();
+            ["folder", "check"].iter().for_each(|field| drop(row.as_object_mut().unwrap().remove(*field)));
+            row
+        };
+        file(dir, "runs.ndjson").lines().map(of).collect()
+    };
+    assert!(rows("whole") == rows("killed"), "virtual runs come out the same");
 }
 
 /// A plan is a file that can be read, edited and run.

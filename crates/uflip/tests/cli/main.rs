@@ -11,6 +11,7 @@ mod copy;
 mod endings;
 mod faultfs;
 mod faults;
+mod format1;
 mod house;
 mod integrity;
 mod job;

@@ -43,6 +43,7 @@ fn calibration() -> Value {
 
 fn profile(calibration: Option<Value>) -> Profile {
     let made = device(&TABLE_3[1]);
+    let calibration = calibration.map(|found| serde_json::from_value(found).expect("a calibration"));
     let contents = uflip_store::StoreContents { calibration, ..made.contents() };
     build_from(&contents, &|row: &RunRow| Ok(records(&made.runs[row.spec.id as usize], row.spec.id))).unwrap()
 }

@@ -44,9 +44,9 @@ pub fn stored(contents: &StoreContents) -> anyhow::Result<Plan> {
     if contents.manifest.tool != "uflip" {
         bail!("{} was made by {:?} and not by uflip", contents.dir.display(), contents.manifest.tool);
     }
-    let plan: Plan = match serde_json::from_value(contents.plan.clone()) {
-        Ok(plan) => plan,
-        Err(e) => bail!("{name} is no plan: {e}; put it back as it was"),
+    let Some(plan) = contents.plan.clone() else {
+        let told = contents.damage.iter().find(|damage| damage.file == "plan.json");
+        bail!("{name} is no plan: {}", told.map_or("put it back as it was", |damage| damage.what.as_str()));
     };
     let kept = contents.runs.iter().map(|row| &row.spec);
     let checked = check(&plan, plan.geometry).and_then(|()| check_kept(&plan, kept));
