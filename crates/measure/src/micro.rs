@@ -52,6 +52,7 @@ micro_benchmarks! {
     Mix mix "Ratio."
     Pause pause "Pause."
     Bursts bursts "Burst."
+    QueueDepth queue_depth "QueueDepth."
 }
 
 /// How much is measured.
