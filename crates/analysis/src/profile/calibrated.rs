@@ -85,7 +85,7 @@ fn pause_too_short(found: &Calibration) -> Option<Finding> {
             pause.between_runs, pause.needed
         )
     } else if !open.is_empty() {
-        "What lingers after writes had not ended when the pause test did: the pause between runs may be too short."
+        "The lasting effect of writes had not ended when the pause test did: the pause between runs may be too short."
             .to_string()
     } else {
         return None;

@@ -98,11 +98,11 @@ const fn text_of(class: Class) -> &'static str {
              devices do not apply."
         }
         Class::HighEnd => {
-            "Like the high-end SSDs of 2009: random writes are dear but bearable, and most unusual patterns are \
+            "Like the high-end SSDs of 2009: random writes are expensive but bearable, and most unusual patterns are \
              taken well."
         }
         Class::LowEnd => {
-            "Like the low-end SSDs and USB drives of 2009: random writes and unusual orders of writing are very dear."
+            "Like the low-end SSDs and USB drives of 2009: random writes and unusual orders of writing are very expensive."
         }
         Class::Unknown => "Not known: baselines were not measured.",
     }
@@ -185,7 +185,7 @@ fn failing(profile: &Profile) -> Vec<FailedAssumption> {
         && rw <= SAME * sw
     {
         add(
-            "random_writes_are_dear",
+            "random_writes_are_expensive",
             format!(
                 "Random writes are assumed to be slower than sequential ones; here they cost x{:.2}.",
                 rw / sw

@@ -256,7 +256,7 @@ fn the_classes_of_the_paper_and_of_newer_devices() {
     let found = class(&newer);
     assert_eq!(found.class, Class::Modern);
     let failing: Vec<&str> = found.failing.iter().map(|f| f.id.as_str()).collect();
-    assert_eq!(failing, ["locality", "partitions", "random_writes_are_dear"]);
+    assert_eq!(failing, ["locality", "partitions", "random_writes_are_expensive"]);
     assert_eq!(class(&Row { base: [0.3, 9.0, 0.3, 9.0], ..TABLE_3[0] }).class, Class::Disk);
     assert_eq!(Maker::default().profile().device_class.class, Class::Unknown);
 }

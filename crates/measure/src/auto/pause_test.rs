@@ -60,10 +60,12 @@ impl Script<'_> {
         let needed = Nanos(pause_ns(longest.as_ref(), floor.0));
         let between_runs = self.options.pause_between.unwrap_or(needed);
         if tests.is_empty() {
-            self.found.notes.push("What lingers after writes is not tested.".to_string());
+            self.found.notes.push("Lasting effects of writes are not tested.".to_string());
         }
         if longest.is_some_and(|l| !l.over) {
-            self.found.notes.push("What lingers after writes had not ended when the test did.".to_string());
+            self.found
+                .notes
+                .push("The lasting effect of writes had not ended when the test did.".to_string());
         }
         let needed = if self.options.pause_between.is_some() { between_runs } else { needed };
         let pause = PauseFound { tests, floor, needed, between_runs };

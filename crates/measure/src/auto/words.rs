@@ -69,9 +69,14 @@ pub(super) fn pause(pause: &PauseFound) -> String {
         .map(|test| match &test.found {
             Some(l) => {
                 let open = if l.over { "" } else { " or more" };
-                format!("{} lingers for {} reads, {}{open}", test.batch, l.affected_ios, Nanos(l.affected_ns))
+                format!(
+                    "{} has a lasting effect on {} reads, {}{open}",
+                    test.batch,
+                    l.affected_ios,
+                    Nanos(l.affected_ns)
+                )
             }
-            None => format!("nothing lingers after {}", test.batch),
+            None => format!("no lasting effect found after {}", test.batch),
         })
         .collect();
     let what = if what.is_empty() { "not tested".to_string() } else { what.join("; ") };

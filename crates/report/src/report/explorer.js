@@ -264,7 +264,7 @@ class Explorer {
   // Of the running phase of a baseline's own run, as the profile has it.
   period() { return this.run.point ? null : at(facts.profile, "period_ios", this.run.baseline); }
 
-  // Every other part shaded, each with its name, and where what lingers ends.
+  // Every other part shaded, each with its name, and where a lasting effect ends.
   shadeParts(context, w, h, s) {
     const place = v => Math.max(PAD.left, Math.min(w - PAD.right, s.x(v)));
     const spans = [];

@@ -169,7 +169,7 @@ function sequences() {
   };
   for (const t of at(found, "pause", "tests") || []) {
     const before = t.runs_before.slice(-1), ids = before.concat([t.run_batch], t.runs_after);
-    const mark = t.found && t.found.affected_ios > 0 ? [{ after: before.length + 1, ios: t.found.affected_ios, name: `lingers for ${t.found.over ? "" : "at least "}${count(t.found.affected_ios)} IOs, ${time(t.found.affected_ns)}` }] : [];
+    const mark = t.found && t.found.affected_ios > 0 ? [{ after: before.length + 1, ios: t.found.affected_ios, name: `lasting effect on ${t.found.over ? "" : "at least "}${count(t.found.affected_ios)} IOs, ${time(t.found.affected_ns)}` }] : [];
     add(`Pause test with ${t.batch}`, "SR/RW", ids, { mark, names: ids.map((_, k) => (k < before.length ? "SR before" : k === before.length ? String(t.batch) : "SR after")) });
   }
   for (const [name, b] of Object.entries(at(found, "baselines") || {})) {

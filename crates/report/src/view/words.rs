@@ -143,7 +143,9 @@ fn alignment(p: &Profile) -> Option<String> {
     let a = &p.alignment;
     let Some(penalty) = a.penalty_factor else {
         let some = a.evidence.values().any(|e| !e.runs.is_empty());
-        return some.then(|| "No shift measured surely costs more than an aligned IO.".into());
+        return some.then(|| {
+            "Not decided: no measured shift costs more than an aligned IO beyond its interval.".into()
+        });
     };
     let whose = a.baseline.as_deref().unwrap_or("IOs");
     let ci95 = interval(&a.evidence, "penalty_factor", times);
@@ -210,7 +212,7 @@ fn pause(p: &Profile) -> Option<String> {
 fn effect(what: &str, e: &Effect) -> Option<String> {
     let (gain, at) = (e.gain?, e.baseline.as_deref().zip(e.value));
     let Some((baseline, value)) = at else {
-        return Some(format!("{what} surely gain or lose nothing."));
+        return Some(format!("Not decided: no gain or loss of {what} goes beyond its interval."));
     };
     let label = e.curves.get(baseline).and_then(|c| c.iter().find(|p| p.value == value));
     let label = label.map_or_else(|| value.to_string(), |p| p.label.clone());

@@ -220,7 +220,7 @@ fn experiments(bad: [Results; 3], good: [Results; 3]) -> Vec<Experiment> {
             "RW in runs of five lengths",
             "the first writes after a rest cost something else: how many of them are in the mean hangs on the run's length",
         ),
-        ("IOCount", "RW again and again", "a few writes happen to meet more or fewer of the dear ones"),
+        ("IOCount", "RW again and again", "a few writes happen to meet more or fewer of the expensive ones"),
         ("Pause", "SR after random writes", "the device may still be busy with the writes of the run before"),
     ];
     let both = bad.into_iter().zip(good);

@@ -223,7 +223,7 @@ fn as_text(total: &Score, targets: &[Target], seed: u64) -> String {
     text += &row("alignment unit", "exact", &total.unit);
     text += &row("drift > 10 %", "x1.25", &total.drift);
     text += &format!(
-        "\npauses shorter than what lingers: {} of {}\n\
+        "\npauses shorter than the lasting effect: {} of {}\n\
          intervals of the mean that hold the truth: {} of {}; median error of a mean {:.2} %\n\
          IOs: {} of the plans, {} of calibration; {} of the plans with the paper's lengths\n\ntargets\n",
         total.short_pauses,

@@ -93,7 +93,7 @@ fn setting(found: &Calibration) -> String {
     }
     if let Some(pause) = &found.pause {
         for test in &pause.tests {
-            let what = test.found.map_or("nothing lingers".to_string(), |l| {
+            let what = test.found.map_or("no lasting effect found".to_string(), |l| {
                 format!("{} reads are slow for {}", l.affected_ios, Nanos(l.affected_ns))
             });
             text += &wrapped(&format!("SR, {}, SR: {what}.", test.batch), 2);
