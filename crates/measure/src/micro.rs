@@ -6,16 +6,6 @@
 //! pattern has no target space yet except where TargetSize is what varies;
 //! [`crate::plan`] places it. Source: paper 000/001, section 3.2 and Table 1.
 
-pub mod alignment;
-pub mod bursts;
-pub mod granularity;
-pub mod locality;
-pub mod mix;
-pub mod order;
-pub mod parallelism;
-pub mod partitioning;
-pub mod pause;
-
 use crate::names::NameError;
 use crate::pattern::{Baseline, Basic, Pattern};
 use serde::{Deserialize, Serialize};
@@ -25,28 +15,44 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use uflip_device::{Bytes, Nanos};
 
-/// One of the nine micro-benchmarks of section 3.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MicroBenchmark {
-    /// IOSize.
-    Granularity,
-    /// IOShift.
-    Alignment,
-    /// TargetSize.
-    Locality,
-    /// Partitions.
-    Partitioning,
-    /// Incr.
-    Order,
-    /// ParallelDegree.
-    Parallelism,
-    /// Ratio.
-    Mix,
-    /// Pause.
-    Pause,
-    /// Burst.
-    Bursts,
+/// Makes [`MicroBenchmark`] of a list: the variant, its module and what varies.
+macro_rules! micro_benchmarks {
+    ($($variant:ident $module:ident $varies:literal)*) => {
+        $(pub mod $module;)*
+
+        /// A micro-benchmark: the nine of section 3.2, and what came later.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "String", try_from = "String")]
+        pub enum MicroBenchmark {
+            $(#[doc = $varies] $variant,)*
+        }
+
+        impl MicroBenchmark {
+            /// All of them: the nine in the order of section 3.2, then the others.
+            pub const ALL: &[MicroBenchmark] = &[$(MicroBenchmark::$variant,)*];
+
+            /// Its row of Table 1.
+            pub const fn row(self) -> &'static Row {
+                match self {
+                    $(MicroBenchmark::$variant => &$module::ROW,)*
+                }
+            }
+        }
+    };
+}
+
+// The one list: a micro-benchmark more is a line here and a file beside the others.
+micro_benchmarks! {
+    Granularity granularity "IOSize."
+    Alignment alignment "IOShift."
+    Locality locality "TargetSize."
+    Partitioning partitioning "Partitions."
+    Order order "Incr."
+    Parallelism parallelism "ParallelDegree."
+    Mix mix "Ratio."
+    Pause pause "Pause."
+    Bursts bursts "Burst."
+    QueueDepth queue_depth "QueueDepth."
 }
 
 /// How much is measured.
@@ -78,6 +84,8 @@ pub struct Row {
     pub name: &'static str,
     /// Its name and what it varies, for a heading.
     pub title: &'static str,
+    /// Measured where nobody chooses: one of the nine of 2009.
+    pub usual: bool,
     /// The varying parameter as the papers call it.
     pub parameter: &'static str,
     /// The baselines it departs from.
@@ -129,32 +137,27 @@ pub const BASELINES: &[Curve] =
 pub const SEQUENTIAL: &[Curve] = &[Curve::One(Baseline::Sr), Curve::One(Baseline::Sw)];
 
 impl MicroBenchmark {
-    /// All nine, in the order of section 3.2.
-    pub const fn all() -> [MicroBenchmark; 9] {
-        use MicroBenchmark::{
-            Alignment, Bursts, Granularity, Locality, Mix, Order, Parallelism, Partitioning, Pause,
-        };
-        [Granularity, Alignment, Locality, Partitioning, Order, Parallelism, Mix, Pause, Bursts]
-    }
-
-    /// Its row of Table 1.
-    pub const fn row(self) -> &'static Row {
-        match self {
-            MicroBenchmark::Granularity => &granularity::ROW,
-            MicroBenchmark::Alignment => &alignment::ROW,
-            MicroBenchmark::Locality => &locality::ROW,
-            MicroBenchmark::Partitioning => &partitioning::ROW,
-            MicroBenchmark::Order => &order::ROW,
-            MicroBenchmark::Parallelism => &parallelism::ROW,
-            MicroBenchmark::Mix => &mix::ROW,
-            MicroBenchmark::Pause => &pause::ROW,
-            MicroBenchmark::Bursts => &bursts::ROW,
-        }
-    }
-
     /// Its name: `granularity`, …
     pub const fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// Those that are measured where nobody chooses: the nine of 2009.
+    pub fn usual() -> impl Iterator<Item = MicroBenchmark> {
+        MicroBenchmark::ALL.iter().copied().filter(|micro| micro.row().usual)
+    }
+}
+
+impl From<MicroBenchmark> for String {
+    fn from(micro: MicroBenchmark) -> String {
+        micro.name().into()
+    }
+}
+
+impl TryFrom<String> for MicroBenchmark {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<MicroBenchmark, NameError> {
+        text.parse()
     }
 }
 
@@ -164,16 +167,13 @@ impl fmt::Display for MicroBenchmark {
     }
 }
 
-const NAMES: &str =
-    "granularity, alignment, locality, partitioning, order, parallelism, mix, pause or bursts";
-
 impl FromStr for MicroBenchmark {
     type Err = NameError;
     fn from_str(text: &str) -> Result<MicroBenchmark, NameError> {
-        MicroBenchmark::all()
-            .into_iter()
-            .find(|m| m.name().eq_ignore_ascii_case(text.trim()))
-            .ok_or_else(|| NameError::new(text, "micro-benchmark", NAMES))
+        let all = MicroBenchmark::ALL;
+        let found = all.iter().find(|m| m.name().eq_ignore_ascii_case(text.trim())).copied();
+        let names = || all.iter().map(|m| m.name()).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| NameError::new(text, "micro-benchmark", format!("one of {}", names())))
     }
 }
 

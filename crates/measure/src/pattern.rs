@@ -281,6 +281,14 @@ pub enum Pattern {
         /// What is replicated, with the whole target space.
         basic: Basic,
     },
+    /// One basic pattern with several requests under way: its IOs are dealt out in
+    /// turn to as many streams, so that the queue stays this deep on any engine.
+    Queued {
+        /// QueueDepth: how many requests are under way.
+        depth: u32,
+        /// What is queued.
+        basic: Basic,
+    },
     /// Different basic patterns in parallel, a stream each.
     SideBySide(Vec<Basic>),
 }
@@ -505,7 +513,9 @@ impl Pattern {
     /// The basic patterns it is made of, as written.
     pub fn basics(&self) -> Vec<&Basic> {
         match self {
-            Pattern::Basic(basic) | Pattern::Replicated { basic, .. } => vec![basic],
+            Pattern::Basic(basic) | Pattern::Replicated { basic, .. } | Pattern::Queued { basic, .. } => {
+                vec![basic]
+            }
             Pattern::Mix { first, second, .. } => vec![first, second],
             Pattern::SideBySide(all) => all.iter().collect(),
         }
@@ -514,7 +524,9 @@ impl Pattern {
     /// The same, to be changed.
     pub(crate) fn basics_mut(&mut self) -> Vec<&mut Basic> {
         match self {
-            Pattern::Basic(basic) | Pattern::Replicated { basic, .. } => vec![basic],
+            Pattern::Basic(basic) | Pattern::Replicated { basic, .. } | Pattern::Queued { basic, .. } => {
+                vec![basic]
+            }
             Pattern::Mix { first, second, .. } => vec![first, second],
             Pattern::SideBySide(all) => all.iter_mut().collect(),
         }
@@ -525,6 +537,7 @@ impl Pattern {
         match self {
             Pattern::Basic(_) | Pattern::Mix { .. } => 1,
             Pattern::Replicated { degree, .. } => *degree as usize,
+            Pattern::Queued { depth, .. } => *depth as usize,
             Pattern::SideBySide(all) => all.len(),
         }
     }
@@ -583,7 +596,10 @@ impl Pattern {
     /// # Errors
     /// [`PatternError::LongArrivals`].
     pub fn check_instants(&self, io_count: u64) -> Result<(), PatternError> {
-        let streams = if let Pattern::Replicated { degree, .. } = self { u64::from(*degree) } else { 1 };
+        let streams = match self {
+            Pattern::Replicated { degree: n, .. } | Pattern::Queued { depth: n, .. } => u64::from(*n),
+            _ => 1,
+        };
         let ios = io_count.saturating_mul(streams);
         let rates = self.basics().into_iter().filter_map(|basic| basic.timing.rate());
         match rates.min().filter(|rate| rate.time_of(ios) > IoRecord::MAX_SUBMIT) {
@@ -599,6 +615,9 @@ impl Pattern {
     /// ParallelDegree, rounded down to whole IOs so that every share begins as
     /// aligned as the first; TargetOffset_p = TargetOffset + p * TargetSize_p.
     pub(crate) fn parts(&self) -> Vec<Basic> {
+        if let Pattern::Queued { depth, basic } = self {
+            return vec![*basic; (*depth).min(IoRecord::MAX_STREAMS as u32) as usize];
+        }
         let Pattern::Replicated { degree, basic } = self else {
             return self.basics().into_iter().copied().collect();
         };

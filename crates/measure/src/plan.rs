@@ -100,7 +100,7 @@ pub struct PlanOptions {
     pub target: String,
     /// Which values of the parameters.
     pub preset: Preset,
-    /// Which micro-benchmarks; none means all nine.
+    /// Which micro-benchmarks; none means the usual nine.
     pub only: Vec<MicroBenchmark>,
     /// Only runs made of these baselines; none means all four.
     pub baselines: Vec<Baseline>,
@@ -245,10 +245,8 @@ pub(crate) fn extend(
 ) -> Result<(), PlanError> {
     check_options(options, plan.geometry)?;
     let mut drafts = draft_baselines(options);
-    for micro in MicroBenchmark::all() {
-        if options.only.is_empty() || options.only.contains(&micro) {
-            draft_micro_benchmark(micro, options, plan.geometry, &mut drafts, &mut plan.skipped);
-        }
+    for micro in wanted(options) {
+        draft_micro_benchmark(micro, options, plan.geometry, &mut drafts, &mut plan.skipped);
     }
     let wanted = |b: &Baseline| options.baselines.is_empty() || options.baselines.contains(b);
     drafts.retain(|draft| draft.belongs.curve().is_none_or(|curve| curve.baselines().iter().all(wanted)));
@@ -274,10 +272,17 @@ pub(crate) fn check_options(options: &PlanOptions, geometry: Geometry) -> Result
     Ok(())
 }
 
+/// The micro-benchmarks that are asked for; the usual ones where none is named.
+fn wanted(options: &PlanOptions) -> Vec<MicroBenchmark> {
+    match options.only.is_empty() {
+        true => MicroBenchmark::usual().collect(),
+        false => MicroBenchmark::ALL.iter().copied().filter(|micro| options.only.contains(micro)).collect(),
+    }
+}
+
 /// Runs that the options come to if the target can take them all: known before
 /// memory is taken for any.
 fn runs_at_most(options: &PlanOptions) -> u64 {
-    let wanted = |micro: &MicroBenchmark| options.only.is_empty() || options.only.contains(micro);
     let values = |micro: MicroBenchmark| {
         let row = micro.row();
         let changes = options.overrides.get(&micro);
@@ -287,7 +292,7 @@ fn runs_at_most(options: &PlanOptions) -> u64 {
         let of = |curve: &Curve| given.unwrap_or_else(|| (row.values)(options.preset, *curve, io_size).len());
         curves.map(|curve| of(curve) as u64).fold(0, u64::saturating_add)
     };
-    let points = MicroBenchmark::all().into_iter().filter(wanted).map(values).fold(4, u64::saturating_add);
+    let points = wanted(options).into_iter().map(values).fold(4, u64::saturating_add);
     points.saturating_mul(u64::from(options.repeats))
 }
 
@@ -378,6 +383,7 @@ fn rank(micro: MicroBenchmark, pattern: &Pattern) -> u8 {
         _ if !pattern.writes() => 1,
         MicroBenchmark::Mix => 3,
         MicroBenchmark::Parallelism => 7,
+        _ if pattern.stream_count() > 1 => 7,
         _ if !sequential_write => 2,
         MicroBenchmark::Partitioning => 5,
         MicroBenchmark::Order => 6,

@@ -268,7 +268,7 @@ fn baseline_row(row: &RunRow) -> BaselineRow {
 }
 
 fn sections(contents: &StoreContents, profile: Option<&Profile>) -> Vec<Section> {
-    let mut wholes: Vec<Whole> = MicroBenchmark::all().into_iter().map(Whole::Micro).collect();
+    let mut wholes: Vec<Whole> = MicroBenchmark::ALL.iter().copied().map(Whole::Micro).collect();
     for belongs in contents.runs.iter().map(|row| &row.spec.belongs).filter(|b| !b.prepares()) {
         if let Some(whole) = belongs.section()
             && !wholes.contains(&whole)

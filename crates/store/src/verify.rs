@@ -69,9 +69,6 @@ pub(crate) fn wrong(
     row: &RunRow,
     planned: Option<&RunSpec>,
 ) -> Option<String> {
-    if row.folder.is_some() && row.folder.as_deref() != folder {
-        return Some("its line is of another folder".into());
-    }
     if row.records.file != record_name(row.spec.id) {
         return Some(format!("it is not the record file of run {}", row.spec.id));
     }
@@ -79,6 +76,9 @@ pub(crate) fn wrong(
         && *planned != row.spec
     {
         return Some(format!("it is not the plan's run: {}", difference(planned, &row.spec)));
+    }
+    if row.folder.is_some() && row.folder.as_deref() != folder {
+        return Some("its line is of another folder".into());
     }
     let path = dir.join(&row.records.file);
     let read = open_regular(&path).and_then(|file| match file.metadata()?.len() {

@@ -230,7 +230,7 @@ pub(super) fn curves(subjects: &[Subject]) -> Vec<Curve> {
             }
         }
     }
-    let place = |micro: &str| MicroBenchmark::all().iter().position(|known| known.name() == micro);
+    let place = |micro: &str| MicroBenchmark::ALL.iter().position(|known| known.name() == micro);
     let rank =
         |name: &str| Baseline::ALL.iter().position(|b| b.name() == name).unwrap_or(Baseline::ALL.len());
     all.sort_by_key(|c| (place(&c.micro_benchmark).unwrap_or(99), rank(&c.baseline)));

@@ -237,8 +237,8 @@ fn start_up_of(row: &RunRow, facts: &Facts) -> Option<u64> {
     let of = |baseline| facts.baseline(baseline).and_then(|b| b.start_up).unwrap_or(0);
     match row.spec.pattern()? {
         Pattern::Basic(basic) => Some(of(basic.baseline())),
-        Pattern::Replicated { degree, basic } => {
-            Some(of(basic.baseline()).div_ceil(u64::from(*degree).max(1)))
+        Pattern::Replicated { degree: n, basic } | Pattern::Queued { depth: n, basic } => {
+            Some(of(basic.baseline()).div_ceil(u64::from(*n).max(1)))
         }
         Pattern::Mix { first, second, ratio } => {
             let counts = |b| (row.spec.io_count, of(b));

@@ -14,6 +14,7 @@ const SECTOR: u64 = 512;
 pub const ROW: Row = Row {
     name: "alignment",
     title: "Alignment: IOs shifted off their size's grid",
+    usual: true,
     parameter: "IOShift",
     curves: BASELINES,
     values,

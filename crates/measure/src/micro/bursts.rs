@@ -16,6 +16,7 @@ pub const PAUSE: Nanos = Nanos::from_millis(100);
 pub const ROW: Row = Row {
     name: "bursts",
     title: "Bursts: idle time after groups of IOs",
+    usual: true,
     parameter: "Burst",
     curves: BASELINES,
     values,

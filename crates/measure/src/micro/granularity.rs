@@ -16,6 +16,7 @@ const MORE_NON_POWERS: &[i64] = &[3 << 10, 6 << 10, 20 << 10, 40 << 10, 64 << 10
 pub const ROW: Row = Row {
     name: "granularity",
     title: "Granularity: response time by the size of the IOs",
+    usual: true,
     parameter: "IOSize",
     curves: BASELINES,
     values,

@@ -12,6 +12,7 @@ use uflip_device::Bytes;
 pub const ROW: Row = Row {
     name: "locality",
     title: "Locality: IOs within a smaller and smaller target space",
+    usual: true,
     parameter: "TargetSize",
     curves: BASELINES,
     values,

@@ -13,6 +13,7 @@ use uflip_device::Bytes;
 pub const ROW: Row = Row {
     name: "mix",
     title: "Mix: two baselines interleaved",
+    usual: true,
     parameter: "Ratio",
     curves: &[
         Curve::Pair(Baseline::Sr, Baseline::Rr),

@@ -13,6 +13,7 @@ use uflip_device::Bytes;
 pub const ROW: Row = Row {
     name: "order",
     title: "Order: steps forward, backward and in place",
+    usual: true,
     parameter: "Incr",
     curves: SEQUENTIAL,
     values,

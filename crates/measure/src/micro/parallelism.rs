@@ -11,6 +11,7 @@ use uflip_device::Bytes;
 pub const ROW: Row = Row {
     name: "parallelism",
     title: "Parallelism: several streams at once",
+    usual: true,
     parameter: "ParallelDegree",
     curves: BASELINES,
     values,

@@ -13,6 +13,7 @@ use uflip_device::Bytes;
 pub const ROW: Row = Row {
     name: "partitioning",
     title: "Partitioning: sequential IOs spread over partitions",
+    usual: true,
     parameter: "Partitions",
     curves: SEQUENTIAL,
     values,

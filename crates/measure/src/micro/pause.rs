@@ -13,6 +13,7 @@ const UNIT: i64 = 100_000;
 pub const ROW: Row = Row {
     name: "pause",
     title: "Pause: idle time after each IO",
+    usual: true,
     parameter: "Pause",
     curves: BASELINES,
     values,

@@ -103,6 +103,8 @@ struct BasicStream {
     source: Source,
     arrivals: Option<Arrivals>,
     left: u64,
+    /// Addresses of the walk that are other streams' between two of this one's.
+    others: u32,
 }
 
 impl Iterator for BasicStream {
@@ -111,7 +113,11 @@ impl Iterator for BasicStream {
     #[inline]
     fn next(&mut self) -> Option<Io> {
         self.left = self.left.checked_sub(1)?;
-        Some(arriving(self.source.next_io(), &mut self.arrivals))
+        let io = self.source.next_io();
+        for _ in 0..self.others {
+            self.source.walk.next_slot();
+        }
+        Some(arriving(io, &mut self.arrivals))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -146,6 +152,20 @@ impl Iterator for MixStream {
     }
 }
 
+/// One sequence dealt out in turn: stream `p` of `depth` has its IOs p, p +
+/// depth, p + 2 depth, …
+fn queued(basic: &Basic, depth: u32, io_count: u64, seed: u64) -> Result<Vec<Stream>, PatternError> {
+    let stream = |p: u32| -> Result<Stream, PatternError> {
+        let mut source = Source::new(basic, 0, derive_seed(seed, 0))?;
+        for _ in 0..p {
+            source.walk.next_slot();
+        }
+        let arrivals = arrivals(basic.timing, p.into(), depth.into(), derive_seed(seed, p.into()));
+        Ok(Box::new(BasicStream { source, arrivals, left: io_count, others: depth - 1 }))
+    };
+    (0..depth).map(stream).collect()
+}
+
 impl Pattern {
     /// Its streams, each of `io_count` IOs; a mix is one stream. Stream number
     /// `p`, and pattern number `p` of a mix, draws from `derive_seed(seed, p)`. How
@@ -164,11 +184,14 @@ impl Pattern {
             let (ratio, left) = (*ratio, io_count);
             return Ok(vec![Box::new(MixStream { first, second, arrivals, ratio, place: 0, left })]);
         }
+        if let Pattern::Queued { depth, basic } = self {
+            return queued(basic, *depth, io_count, seed);
+        }
         let shared_by = if let Pattern::Replicated { degree, .. } = self { u64::from(*degree) } else { 1 };
         let stream = |(p, basic): (u64, &Basic)| -> Result<Stream, PatternError> {
             let source = Source::new(basic, 0, derive_seed(seed, p))?;
             let arrivals = arrivals(basic.timing, p % shared_by, shared_by, derive_seed(seed, p));
-            Ok(Box::new(BasicStream { source, arrivals, left: io_count }))
+            Ok(Box::new(BasicStream { source, arrivals, left: io_count, others: 0 }))
         };
         (0..).zip(&self.parts()).map(stream).collect()
     }

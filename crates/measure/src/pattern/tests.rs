@@ -412,8 +412,25 @@ fn any_pattern(target: u64) -> impl Strategy<Value = Pattern> {
             ratio: Ratio::from_value(n).unwrap()
         }),
         (1u32..40, basic()).prop_map(|(degree, basic)| Pattern::Replicated { degree, basic }),
+        (1u32..40, basic()).prop_map(|(depth, basic)| Pattern::Queued { depth, basic }),
         prop::collection::vec(basic(), 2..5).prop_map(Pattern::SideBySide),
     ]
+}
+
+/// Several requests under way are those of the pattern itself, in its order.
+#[test]
+fn a_queue_deals_out_one_sequence() {
+    for text in ["SR(io_size=4K, target_size=1M)", "RW(io_size=4K, target_size=1M, repeat=no)"] {
+        let ios = |text: &str, count| -> Vec<Vec<Io>> {
+            let streams = parse(text).streams(count, 7).unwrap();
+            streams.into_iter().map(|stream| stream.collect()).collect()
+        };
+        let one = ios(text, 400).remove(0);
+        let four = ios(&format!("4 deep {text}"), 100);
+        let dealt: Vec<Io> = (0..100).flat_map(|i| four.iter().map(move |stream| stream[i])).collect();
+        assert_eq!((four.len(), dealt), (4, one), "{text}");
+    }
+    assert!(parse("4097 deep SR").check(GEOMETRY).is_err());
 }
 
 proptest! {

@@ -7,6 +7,7 @@
 //!         | n basic / 1 basic                  2 SR / 1 RW
 //!         | 1 basic / n basic                  1 SR / 4 RW
 //!         | n x basic                          4 x SW(target_size=1G)
+//!         | n deep basic                       32 deep RR: so many requests under way
 //!         | basic | basic | …                  SR | RW(io_size=4K)
 //! basic   = SR|RR|SW|RW|ST|RT [ ( key=value, … ) ]           ST, RT: trims
 //! keys    = io_size io_shift target_offset target_size       a size: 512B 32K 1G
@@ -93,6 +94,7 @@ impl fmt::Display for Pattern {
                 write!(f, "{} {first} / {} {second}", ratio.first(), ratio.second())
             }
             Pattern::Replicated { degree, basic } => write!(f, "{degree} x {basic}"),
+            Pattern::Queued { depth, basic } => write!(f, "{depth} deep {basic}"),
             Pattern::SideBySide(all) => {
                 for (i, basic) in all.iter().enumerate() {
                     write!(f, "{}{basic}", if i == 0 { "" } else { " | " })?;
@@ -204,6 +206,11 @@ impl<'a> Parser<'a> {
         let n = self.number()?;
         if self.eat('x') {
             return Ok(Pattern::Replicated { degree: n, basic: self.basic()? });
+        }
+        self.skip_spaces();
+        if self.rest().starts_with("deep") {
+            self.at += "deep".len();
+            return Ok(Pattern::Queued { depth: n, basic: self.basic()? });
         }
         let first = self.basic()?;
         if !self.eat('/') {

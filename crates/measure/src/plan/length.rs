@@ -123,6 +123,12 @@ pub(super) fn counts(pattern: &Pattern, options: &PlanOptions) -> Counts {
             let ignore = ignore.div_ceil(shares);
             Counts { count: count.div_ceil(shares).max(ignore.saturating_add(1)), ignore }
         }
+        Pattern::Queued { depth, basic } => {
+            let Counts { count, ignore } = options.io_counts.of(basic.baseline());
+            let shares = u64::from(*depth).max(1);
+            let ignore = ignore.div_ceil(shares);
+            Counts { count: count.div_ceil(shares).max(ignore.saturating_add(1)), ignore }
+        }
         Pattern::SideBySide(all) => {
             let all = all.iter().map(|basic| options.io_counts.of(basic.baseline()));
             all.max_by_key(|counts| counts.count).unwrap_or(no_start_up(1))

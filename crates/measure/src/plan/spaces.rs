@@ -74,7 +74,9 @@ impl Spaces {
                 let (first, second) = ratio.split(io_count);
                 (vec![first, second], 1)
             }
-            Pattern::Replicated { degree, .. } => (vec![io_count], u64::from(*degree)),
+            Pattern::Replicated { degree: n, .. } | Pattern::Queued { depth: n, .. } => {
+                (vec![io_count], u64::from(*n))
+            }
             Pattern::Basic(_) => (vec![io_count], 1),
             Pattern::SideBySide(all) => (vec![io_count; all.len()], 1),
         };

@@ -69,7 +69,9 @@ fn shares(run: &RunSpec) -> Vec<(&Basic, u64)> {
             let (of_first, of_second) = ratio.split(count);
             vec![(first, of_first), (second, of_second)]
         }
-        Pattern::Replicated { degree, basic } => vec![(basic, count.saturating_mul(u64::from(*degree)))],
+        Pattern::Replicated { degree: n, basic } | Pattern::Queued { depth: n, basic } => {
+            vec![(basic, count.saturating_mul(u64::from(*n)))]
+        }
         Pattern::SideBySide(all) => all.iter().map(|basic| (basic, count)).collect(),
     }
 }
@@ -163,7 +165,9 @@ fn waits_ms(run: &RunSpec) -> f64 {
         return shares(run).into_iter().map(lasts).max().unwrap_or_default().as_millis_f64();
     }
     let streams = match run.pattern() {
-        Some(pattern @ Pattern::Replicated { .. }) => pattern.stream_count().max(1) as f64,
+        Some(pattern @ (Pattern::Replicated { .. } | Pattern::Queued { .. })) => {
+            pattern.stream_count().max(1) as f64
+        }
         _ => 1.0,
     };
     shares(run).into_iter().map(|(basic, ios)| pauses_ms(basic.timing, ios) / streams).sum()

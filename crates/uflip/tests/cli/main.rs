@@ -24,6 +24,7 @@ mod models;
 mod outputs;
 mod plans;
 mod profile;
+mod queue_depth;
 mod races;
 mod resume_identity;
 mod robust;
