@@ -78,11 +78,7 @@ fn rests_on(facts: &Facts, rule: &str, curve: &Curve, values: &[i64], baselines:
 }
 
 /// SW, RW and SW or RW over a parameter: what most knees need.
-fn writes<'a>(
-    facts: &'a Facts,
-    micro: MicroBenchmark,
-    baseline: Baseline,
-) -> Option<(&'a Curve, &'a Level, &'a Level)> {
+fn writes(facts: &Facts, micro: MicroBenchmark, baseline: Baseline) -> Option<(&Curve, &Level, &Level)> {
     let curve = facts.curve(micro, baseline)?;
     Some((curve, facts.level(Baseline::Sw)?, facts.level(Baseline::Rw)?))
 }

@@ -135,7 +135,7 @@ fn of_plan(contents: &StoreContents) -> Vec<Finding> {
         );
         all.push(finding("state_not_enforced", Severity::Warning, text, Vec::new()));
     }
-    let reused = spaces::reused(&plan);
+    let reused = spaces::reused(plan);
     if !reused.is_empty() {
         let text = format!(
             "{} runs write sequentially where an earlier one did, without a state reset in between.",
