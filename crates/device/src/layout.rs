@@ -137,7 +137,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = whole(folder.path());
         let Some(mut watch) = Watch::new(&file, Bytes(4 * M)) else {
-            eprintln!("skipped: the temporary folder's file system tells no extents");
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                b"skipped: the temporary folder's file system tells no extents\n",
+            );
             return;
         };
         assert!(!watch.before());
@@ -160,7 +163,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = whole(folder.path());
         let Some(mut watch) = Watch::new(&file, Bytes(4 * M)) else {
-            eprintln!("skipped: the temporary folder's file system tells no extents");
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                b"skipped: the temporary folder's file system tells no extents\n",
+            );
             return;
         };
         watch.before();
@@ -177,7 +183,10 @@ mod tests {
         let file = whole(folder.path());
         file.set_len(8 * M).unwrap();
         let Some(mut watch) = Watch::new(&file, Bytes(8 * M)) else {
-            eprintln!("skipped: the temporary folder's file system tells no extents");
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                b"skipped: the temporary folder's file system tells no extents\n",
+            );
             return;
         };
         assert!(!watch.before());

@@ -140,7 +140,10 @@ fn an_error_names_the_io_and_the_device() {
         let text = error.to_string();
         assert!(text.contains("read of 4096 bytes at offset 100 of test failed"), "{text}");
     } else {
-        eprintln!("skipped: this file system takes unaligned direct IO");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: this file system takes unaligned direct IO\n",
+        );
     }
 }
 
@@ -178,7 +181,10 @@ fn a_file_that_comes_to_lie_otherwise_is_told_and_own_trims_are_not() {
     for engine in [Engine::Sync, URING] {
         let file = file();
         if uflip_device::scratch::extents(file.as_file()).unwrap().is_none() {
-            eprintln!("skipped: the temporary folder's file system tells no extents");
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                b"skipped: the temporary folder's file system tells no extents\n",
+            );
             return;
         }
         let mut device = open(file.path(), EngineOptions { engine, ..Default::default() });

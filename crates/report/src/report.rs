@@ -13,7 +13,7 @@
 //! | `embed.rs`, `trace.rs`, `aggregate.rs`, `windows.rs`, `blob.rs` | the runs' IOs |
 //! | `table.rs` | the runs |
 //! | `others.rs` | what else is in the folder: job, logical block, calibration, models |
-//! | `page.rs`, `sha256.rs`, `page.html`, `style.css` | the page and its policy |
+//! | `page.rs`, `page.html`, `style.css` | the page and its policy |
 //! | `base.js` | elements, numbers with units, colours |
 //! | `profile.js` | the card, hints, findings, nearest devices |
 //! | `charts.js` | the micro-benchmarks |
@@ -29,7 +29,6 @@ mod blob;
 mod embed;
 mod others;
 mod page;
-pub(crate) mod sha256;
 mod table;
 mod trace;
 mod windows;
@@ -103,8 +102,13 @@ pub fn render(contents: &StoreContents) -> Result<Report, StoreError> {
 pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) -> Result<Report, StoreError> {
     let derived_from = profile::derivation(contents);
     let (profile, note) = profile::of_store(contents)?;
+    // Nothing is shown without what speaks against it.
+    let profile = match profile {
+        None => profile::build(contents).ok(),
+        some => some,
+    };
     let mut view = view::build_with(contents, profile.as_ref());
-    view.soundness.extend(note);
+    view.notes.extend(note);
     let others = others::read(contents)?;
     let found = profile.as_ref().map_or_else(Vec::new, |p| nearest(p, known));
     let profile = profile.map(others::lighter);

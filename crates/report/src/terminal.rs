@@ -7,7 +7,7 @@
 //! side by side instead of hiding one another; without room `*` marks a place
 //! that several share.
 
-use crate::view::{BaselineRow, CurvePoint, Section, Series, View};
+use crate::view::{BaselineLevel, BaselineRow, CurvePoint, Section, Series, View};
 use std::fmt::Write;
 use uflip_device::Nanos;
 
@@ -41,6 +41,7 @@ pub fn render_with(view: &View, style: Style) -> String {
         wrap(alert, "! ", style, &mut out, |t| paint(t, "1;31", style));
     }
     head(view, style, &mut out);
+    levels(&view.levels, style, &mut out);
     baselines(&view.baselines, style, &mut out);
     for section in &view.sections {
         section_text(section, style, &mut out);
@@ -95,10 +96,13 @@ fn head(view: &View, style: Style, out: &mut String) {
     let plural = if view.runs == 1 { "" } else { "s" };
     let made = format!("{} run{plural}, seed {}, {}, {}", view.runs, view.seed, view.tool, view.created);
     wrap(&made, "", style, out, str::to_string);
-    if !view.soundness.is_empty() {
+    // What was said first is not said again.
+    let findings = view.soundness.iter().map(|f| &f.statement).filter(|text| !view.alerts.contains(text));
+    let found: Vec<&String> = findings.chain(&view.notes).collect();
+    if !found.is_empty() {
         out.push('\n');
-        for warning in &view.soundness {
-            wrap(warning, "! ", style, out, |t| paint(t, "33", style));
+        for text in found {
+            wrap(text, "! ", style, out, |t| paint(t, "33", style));
         }
     }
 }
@@ -131,13 +135,30 @@ fn common_unit(mut times_ns: Vec<f64>) -> (&'static str, f64) {
     unit_for(times_ns.get(times_ns.len() / 2).copied().unwrap_or(1e6))
 }
 
+/// What each baseline costs, as the profile and the report say it.
+fn levels(rows: &[BaselineLevel], style: Style, out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    heading("Mean response time of the running phase, without the start-up that was found", style, out);
+    for row in rows {
+        let (unit, scale) = unit_for(row.mean_ns);
+        let name = paint(&format!("{:<8}", row.baseline), color_of(&row.baseline, 0), style);
+        let interval = row.ci95_ns.map_or_else(
+            || "no interval: the runs are too short".to_string(),
+            |[low, high]| format!("95 %: {} to {} {unit}", three(low / scale), three(high / scale)),
+        );
+        line(out, &format!("  {name}{:>9} {unit:<3} {interval}", three(row.mean_ns / scale)));
+    }
+}
+
 fn baselines(rows: &[BaselineRow], style: Style, out: &mut String) {
     if rows.is_empty() {
         return;
     }
     let means = rows.iter().filter_map(|row| row.stats.mean_ns).collect();
     let (unit, scale) = common_unit(means);
-    heading(&format!("Baselines: response time in {unit}, running phase"), style, out);
+    heading(&format!("The baselines' runs: response time in {unit}, from IOIgnore on"), style, out);
     line(
         out,
         &format!(

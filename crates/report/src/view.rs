@@ -18,9 +18,10 @@ pub use marks::{Mark, MarkKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::Read;
-use uflip_analysis::profile::{self, Profile};
+use uflip_analysis::profile::{self, Finding, Profile};
 use uflip_analysis::titles::{BASELINES, MICRO_BENCHMARKS};
 use uflip_device::identity::word;
+use uflip_measure::pattern::Baseline;
 use uflip_measure::run::{Point, Purpose, RtStats};
 use uflip_store::contents::{RunRow, StoreContents, one_line};
 use uflip_store::files::open_regular;
@@ -45,8 +46,16 @@ pub struct View {
     /// What has to be said first: damage, then what is missing.
     #[serde(default)]
     pub alerts: Vec<String>,
-    /// What speaks against the results, as sentences.
-    pub soundness: Vec<String>,
+    /// What speaks against the results: the profile's findings, all of them and
+    /// no others.
+    pub soundness: Vec<Finding>,
+    /// What has to be known of the folder's files besides.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// What each baseline costs by the profile, which leaves out the start-up
+    /// that it found.
+    #[serde(default)]
+    pub levels: Vec<BaselineLevel>,
     /// The baselines' own runs and single patterns.
     pub baselines: Vec<BaselineRow>,
     /// The micro-benchmarks that were run, in the papers' order.
@@ -55,7 +64,18 @@ pub struct View {
     pub files: Vec<(String, String)>,
 }
 
-/// One run of a baseline, over its running phase.
+/// What a baseline costs: the profile's `baseline_ms`, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BaselineLevel {
+    /// `SR`, `RR`, `SW` or `RW`.
+    pub baseline: String,
+    /// Mean response time of the running phase.
+    pub mean_ns: f64,
+    /// Its 95 % confidence interval; `None` where the runs are too short for one.
+    pub ci95_ns: Option<[f64; 2]>,
+}
+
+/// One run of a baseline, from its IOIgnore on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaselineRow {
     /// `SR`, `RR`, `SW`, `RW` or a mix.
@@ -126,13 +146,19 @@ pub struct CurvePoint {
 /// `micro_benchmark`, `label` and `reason`; `target`, `host` and `overhead` of
 /// the manifest may be texts, objects with a text `summary`, or plain objects.
 /// A `profile.json` that is none, or not of these runs, is made again
-/// ([`profile::of_store`]), and that is said.
+/// ([`profile::of_store`]), and that is said; where there is none yet, it is
+/// made in memory.
 pub fn build(contents: &StoreContents) -> View {
-    let (profile, note) = profile::of_store(contents)
-        .unwrap_or_else(|error| (profile::build(contents).ok(), Some(format!("{error}."))));
-    let mut view = build_with(contents, profile.as_ref());
-    view.soundness.extend(note);
-    view.soundness.extend(old_report(contents));
+    let (profile, note) =
+        profile::of_store(contents).unwrap_or_else(|error| (None, Some(format!("{error}."))));
+    let mut notes: Vec<String> = note.into_iter().collect();
+    let profile = profile.map_or_else(|| profile::build(contents), Ok);
+    notes.extend(
+        profile.as_ref().err().map(|error| format!("There is no profile, so nothing is judged: {error}.")),
+    );
+    let mut view = build_with(contents, profile.as_ref().ok());
+    view.notes.extend(notes);
+    view.notes.extend(old_report(contents));
     view
 }
 
@@ -170,17 +196,28 @@ pub fn build_with(contents: &StoreContents, profile: Option<&Profile>) -> View {
         seed: manifest.seed,
         runs: contents.runs.len(),
         alerts: contents.alerts(),
-        soundness: target_warnings(&manifest.target).chain(soundness(&contents.runs)).collect(),
+        soundness: profile.map_or_else(Vec::new, |profile| profile.soundness.clone()),
+        notes: Vec::new(),
+        levels: profile.map_or_else(Vec::new, baseline_levels),
         baselines,
         sections: sections(contents, profile),
         files: vec![file("runs", "runs.ndjson"), file("records", "ios/*.parquet"), file("plan", "plan.json")],
     }
 }
 
-/// What was known to speak against the target before anything was measured.
-fn target_warnings(target: &Value) -> impl Iterator<Item = String> {
-    let warnings = target.get("warnings").and_then(Value::as_array).into_iter().flatten();
-    warnings.filter_map(Value::as_str).map(str::to_string)
+/// What the profile says of the four baselines.
+fn baseline_levels(profile: &Profile) -> Vec<BaselineLevel> {
+    // To a tenth of a nanosecond, so that it is the same as text.
+    let ns = |ms: f64| (ms * 1e7).round() / 10.0;
+    let level = |baseline: Baseline| {
+        let evidence = profile.baseline_ms.evidence.get(baseline.name());
+        Some(BaselineLevel {
+            baseline: baseline.name().into(),
+            mean_ns: ns(profile.baseline_ms.of(baseline)?),
+            ci95_ns: evidence.and_then(|e| e.ci95).map(|ends| ends.map(ns)),
+        })
+    };
+    Baseline::ALL.into_iter().filter_map(level).collect()
 }
 
 /// Place of a baseline in the papers' order; mixes after, by their halves.
@@ -200,38 +237,6 @@ fn baseline_row(row: &RunRow) -> BaselineRow {
         pattern: row.spec.pattern.to_string(),
         stats: row.stats.running.clone(),
     }
-}
-
-/// What the rows themselves tell against the results.
-fn soundness(runs: &[RunRow]) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut say = |what: &str, which: Vec<u32>| {
-        if !which.is_empty() {
-            found.push(format!("{what}: {}.", run_list(&which)));
-        }
-    };
-    let of = |test: &dyn Fn(&RunRow) -> bool| runs.iter().filter(|r| test(r)).map(|r| r.spec.id).collect();
-    say(
-        "Recording kept IOs waiting, so some pauses are longer than planned",
-        of(&|r| r.stalls.is_some_and(|n| n > 0)),
-    );
-    say(
-        "Something took time from the run each time it was measured (stopped, suspended or paused), so its \
-         response times are not the device's alone",
-        of(&|r| r.outcome.end.incidents.time_lost()),
-    );
-    say("A time limit ended the run before all its IOs were done", of(&|r| r.outcome.end.time_limit_hit));
-    say("No IO is left in the running phase, so there are no figures", of(&|r| r.stats.running.n == 0));
-    found
-}
-
-/// `run 5`, `runs 5, 7`, `runs 5, 7, 9 and 12 more`.
-fn run_list(ids: &[u32]) -> String {
-    let shown: Vec<_> = ids.iter().take(5).map(u32::to_string).collect();
-    let more = ids.len().saturating_sub(5);
-    let plural = if ids.len() == 1 { "" } else { "s" };
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("run{plural} {}{rest}", shown.join(", "))
 }
 
 fn sections(contents: &StoreContents, profile: Option<&Profile>) -> Vec<Section> {

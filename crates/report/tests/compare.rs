@@ -206,7 +206,13 @@ fn a_browser_shows_the_page_in_both_themes_and_asks_for_nothing() {
     let path = folder.path().join("compare.html");
     std::fs::write(&path, render_page(&pair(1.5, &["RW > 1.2x"]))).expect("written");
     for (width, height) in [(1200, 900), (390, 800)] {
-        let Some(mut browser) = cdp::Browser::start(width, height) else { return };
+        let Some(mut browser) = cdp::Browser::start(width, height) else {
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                b"skipped: no chromium: the comparison is not looked at\n",
+            );
+            return;
+        };
         for (theme, background) in [("light", "rgb(246, 246, 243)"), ("dark", "rgb(20, 23, 27)")] {
             let feature = serde_json::json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
             browser.call("Emulation.setEmulatedMedia", feature);

@@ -47,7 +47,12 @@ fn the_numbers_are_the_views() {
     }
     let said = embedded.sections[0].sentences.last().unwrap();
     assert!(said.starts_with("RW depends most on IOSize: ") && said.ends_with("times)."), "{said}");
-    assert_eq!(facts["profile"], Value::Null);
+    let made = uflip_analysis::profile::build(&contents).unwrap();
+    assert_eq!(
+        facts["profile"]["baseline_ms"]["RW"],
+        json!(made.baseline_ms.rw),
+        "made where there is none yet"
+    );
     assert_eq!(html, report::render(&contents).unwrap().html, "the same store gives the same file");
 }
 

@@ -177,7 +177,10 @@ fn themes_change(browser: &mut Browser) {
 #[test]
 fn opens_from_disk_and_is_explored() {
     let Some(mut browser) = Browser::start(1280, 1000) else {
-        eprintln!("skipped: no chromium to open the report in");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: no chromium: the report is not looked at\n",
+        );
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -211,7 +214,10 @@ fn opens_from_disk_and_is_explored() {
 #[test]
 fn the_policy_keeps_foreign_scripts_from_running() {
     let Some(mut browser) = Browser::start(800, 600) else {
-        eprintln!("skipped: no chromium to open the report in");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: no chromium: the report is not looked at\n",
+        );
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -246,7 +252,10 @@ fn cells(browser: &mut Browser, table: &str, first: &str) -> Vec<String> {
 #[test]
 fn the_terminal_and_the_page_show_the_same_numbers() {
     let Some(mut browser) = Browser::start(1280, 1000) else {
-        eprintln!("skipped: no chromium to open the report in");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: no chromium: the report is not looked at\n",
+        );
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -344,7 +353,10 @@ fn pause_test(dir: &Path) {
 #[test]
 fn pause_tests_and_jobs_are_shown() {
     let Some(mut browser) = Browser::start(1280, 1000) else {
-        eprintln!("skipped: no chromium to open the report in");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: no chromium: the report is not looked at\n",
+        );
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -388,7 +400,10 @@ fn pause_tests_and_jobs_are_shown() {
 #[test]
 fn one_spike_in_ten_million_ios_is_seen_and_reached() {
     let Some(mut browser) = Browser::start(1280, 1000) else {
-        eprintln!("skipped: no chromium to open the report in");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: no chromium: the report is not looked at\n",
+        );
         return;
     };
     let dir = tempfile::tempdir().unwrap();

@@ -1,10 +1,11 @@
 //! The report as text, against kept copies. To renew them after looking at
-//! the difference: `UFLIP_RENEW=1 cargo test -p uflip-results --test terminal`.
+//! the difference: `UFLIP_RENEW=1 cargo test -p uflip-report --test terminal`.
 
 use std::path::PathBuf;
+use uflip_analysis::profile::{Finding, Severity};
 use uflip_measure::run::RtStats;
 use uflip_report::terminal::{Style, render_with};
-use uflip_report::view::{BaselineRow, CurvePoint, Section, Series, View};
+use uflip_report::view::{BaselineLevel, BaselineRow, CurvePoint, Section, Series, View};
 
 fn stats(n: u64, mean: f64) -> RtStats {
     let at = |f: f64| Some((mean * f) as u64);
@@ -97,10 +98,16 @@ fn view() -> View {
         seed: 42,
         runs: 164,
         alerts: vec![],
-        soundness: vec![
-            "A time limit ended the run before all its IOs were done: runs 5, 7, 9, 11, 13 and 12 more."
-                .into(),
-        ],
+        soundness: vec![Finding {
+            code: "time_limit_hit".into(),
+            severity: Severity::Warning,
+            statement: "In 17 of 164 runs a time limit ended the run before all its IOs were done.".into(),
+            runs: vec![5, 7, 9],
+        }],
+        notes: vec![],
+        levels: [("SR", 91e3, Some([88e3, 94e3])), ("RW", 2.4e6, None)]
+            .map(|(b, mean_ns, ci95_ns)| BaselineLevel { baseline: b.into(), mean_ns, ci95_ns })
+            .to_vec(),
         baselines: [
             ("SR", 0, 93e3),
             ("RR", 0, 151e3),
@@ -162,7 +169,14 @@ fn no_line_is_wider_than_asked_for() {
 
 #[test]
 fn an_empty_view_is_text_too() {
-    let empty =
-        View { sections: vec![], baselines: vec![], soundness: vec![], files: vec![], runs: 0, ..view() };
+    let empty = View {
+        sections: vec![],
+        baselines: vec![],
+        levels: vec![],
+        soundness: vec![],
+        files: vec![],
+        runs: 0,
+        ..view()
+    };
     assert!(render_with(&empty, Style { width: 80, color: false, ascii: false }).contains("0 runs"));
 }

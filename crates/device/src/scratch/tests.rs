@@ -179,7 +179,10 @@ fn extents_of_a_scratch_file_cover_it() {
     let path = folder.path().join("s");
     let made = quiet(&path, 20 * M, None).unwrap();
     let Some(found) = extents(&File::open(&path).unwrap()).unwrap() else {
-        eprintln!("skipped: the temporary folder's file system tells no extents");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: the temporary folder's file system tells no extents\n",
+        );
         return;
     };
     assert!(made.fragmentation.unwrap().extents >= 1);
@@ -197,7 +200,10 @@ fn holes_and_unwritten_parts_are_errors() {
     file.set_len(4 * M).unwrap();
     file.write_all_at(&vec![1; M as usize], M).unwrap();
     let Some(found) = extents(&file).unwrap() else {
-        eprintln!("skipped: the temporary folder's file system tells no extents");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: the temporary folder's file system tells no extents\n",
+        );
         return;
     };
     let verdict = fragmentation(&found, Bytes(4 * M)).unwrap_err();
@@ -206,7 +212,8 @@ fn holes_and_unwritten_parts_are_errors() {
     preallocate(&reserved, Bytes(2 * M)).unwrap();
     let found = extents(&reserved).unwrap().unwrap();
     if found.is_empty() {
-        eprintln!("skipped: the file system reserves nothing");
+        let _ =
+            std::io::Write::write_all(&mut std::io::stderr(), b"skipped: the file system reserves nothing\n");
         return;
     }
     assert!(matches!(fragmentation(&found, Bytes(2 * M)), Err(ExtentError::Unwritten { .. })), "{found:?}");
@@ -221,7 +228,10 @@ fn many_extents_are_read_in_batches() {
         file.write_all_at(&[1; 4096], block * 8192).unwrap();
     }
     let Some(found) = extents(&file).unwrap() else {
-        eprintln!("skipped: the temporary folder's file system tells no extents");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: the temporary folder's file system tells no extents\n",
+        );
         return;
     };
     let covered: u64 = found.iter().map(|extent| extent.length.0).sum();
@@ -233,7 +243,7 @@ fn many_extents_are_read_in_batches() {
 #[test]
 fn tmpfs_tells_no_extents_and_works_all_the_same() {
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
-        eprintln!("skipped: there is no /dev/shm");
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: there is no /dev/shm\n");
         return;
     };
     let path = folder.path().join("s");
@@ -471,7 +481,10 @@ fn holes_are_filled_again_and_only_in_ours() {
     let folder = tempfile::tempdir().unwrap();
     let path = made(folder.path(), None);
     if extents(&File::open(&path).unwrap()).unwrap().is_none() {
-        eprintln!("skipped: the temporary folder's file system tells no extents");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: the temporary folder's file system tells no extents\n",
+        );
         return;
     }
     let stop = Stop::new();

@@ -164,38 +164,5 @@ pub fn pause_rw(curve: &[CurvePoint], rw: &Level, sw: &Level) -> Option<PauseRw>
     Some(PauseRw { pause_ns: point.value, above_ns, factor: factors[after] })
 }
 
-/// What the order of writes costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OrderFactors {
-    /// Incr = -1 relative to SW.
-    pub reverse: Option<Ratio>,
-    /// Incr = 0 relative to SW.
-    pub in_place: Option<Ratio>,
-    /// Gaps of 1 MiB to 8 MiB relative to RW: their geometric mean.
-    pub large_incr: Option<Ratio>,
-}
-
-/// The order factors from SW over Incr; None each where not measured.
-pub fn order_factors(curve: &[CurvePoint], sw: &Level, rw: &Level, io_size_bytes: u64) -> OrderFactors {
-    const MIB: i128 = 1 << 20;
-    let at = |incr: i64| curve.iter().find(|p| p.value == incr).and_then(|p| ratio(&p.cost, sw));
-    let gap = |p: &CurvePoint| i128::from(p.value) * i128::from(io_size_bytes);
-    let large: Vec<Ratio> = curve
-        .iter()
-        .filter(|p| (MIB..=8 * MIB).contains(&gap(p)))
-        .filter_map(|p| ratio(&p.cost, rw))
-        .collect();
-    let geometric = |part: fn(&Ratio) -> f64| {
-        (large.iter().map(|r| part(r).ln()).sum::<f64>() / large.len() as f64).exp()
-    };
-    // The ends are averaged as the ratios are: all share the error of RW.
-    let large_incr = (!large.is_empty()).then(|| Ratio {
-        ratio: geometric(|r| r.ratio),
-        low: geometric(|r| r.low),
-        high: geometric(|r| r.high),
-    });
-    OrderFactors { reverse: at(-1), in_place: at(0), large_incr }
-}
-
 #[cfg(test)]
 mod tests;

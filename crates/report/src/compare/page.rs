@@ -9,9 +9,9 @@ use super::text::{shown, word, worse};
 use crate::figures::layout::{COLUMN, layout};
 use crate::figures::svg::{escaped, inline};
 use crate::figures::{Chart, Ink, Look, Point, Series, Shape, place, time_axis, value_axis};
-use crate::report::sha256::sha256;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use uflip_analysis::compare::value_text;
 use uflip_analysis::compare::{Better, Change, Comparison, Curve, CurvePoint, Figure, Unit, Value, Verdict};
@@ -32,7 +32,7 @@ fn style() -> String {
 /// The comparison as one HTML file.
 pub fn render(made: &Comparison) -> String {
     let style = style();
-    let hash = STANDARD.encode(sha256(style.as_bytes()));
+    let hash = STANDARD.encode(Sha256::digest(style.as_bytes()));
     let names: Vec<&str> = made.subjects.iter().map(|s| s.name.as_str()).collect();
     let title = escaped(&names.join(" and "));
     let mut out = format!(

@@ -6,11 +6,11 @@
 //! of its characters can end them; the script shows it as text only.
 
 use super::blob::pack;
-use super::sha256::sha256;
 use crate::view::DERIVED_FROM;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
@@ -30,7 +30,7 @@ const SCRIPTS: [&str; 8] = [
 /// run's number.
 pub(crate) fn assemble(derived_from: &str, facts: &str, blobs: &[(u32, &str)]) -> String {
     let script = format!("\"use strict\";(() => {{\n{}}})();", SCRIPTS.concat());
-    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(sha256(text.as_bytes())));
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
         hash(&script),

@@ -75,15 +75,14 @@ function profileSection() {
       p.hints.length ? el("div", { class: "card" }, el("h3", {}, "Hints", el("small", {}, " the uFLIP paper's seven, judged here")), hintList(p.hints)) : null));
 }
 
-// Findings against the results: the profile's, and the view's own.
+// Findings against the results: the profile's; then what is to be known of the folder.
 const SEVERITY = { serious: "Serious", warning: "Warning", info: "Note" };
 function findings() {
-  const own = at(facts.profile, "soundness") || [];
-  const listed = own.map(f => ({ text: String(f.statement), severity: f.severity, runs: f.runs }));
+  const listed = view.soundness.map(f => ({ text: String(f.statement), severity: f.severity, runs: f.runs }));
   const known = new Set(listed.map(f => f.text));
   const alerts = (view.alerts || []).filter(text => !known.has(text) && known.add(text));
   listed.unshift(...alerts.map(text => ({ text, severity: "serious" })));
-  const more = view.soundness.concat(facts.notes).filter(text => !known.has(text) && known.add(text));
+  const more = view.notes.concat(facts.notes).filter(text => !known.has(text) && known.add(text));
   return listed.concat(more.map(text => ({ text, severity: "info" })));
 }
 

@@ -303,7 +303,10 @@ fn half_enforced_and_gone_on_with(sent: &str, begun: &str, code: Option<i32>) {
     let out = child.wait_with_output().unwrap();
     let half = read(&folder.path().join("o/state.json"));
     if half["done"] == true {
-        eprintln!("skipped: this disk is too fast, the state was reached before the signal");
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: this disk is too fast, the state was reached before the signal\n",
+        );
         return;
     }
     assert_eq!(out.status.code(), code, "{}", text(&out.stderr));

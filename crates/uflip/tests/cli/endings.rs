@@ -55,7 +55,7 @@ fn what_goes_on_can_be_pasted() {
     // A report of other runs.
     fs::copy(at.join("a job/report.html"), at.join("my $out's/report.html")).unwrap();
     let shown: Value = serde_json::from_str(&expect(at, 0, &["show", "my $out's", "--json"]).0).unwrap();
-    let mut note = shown["soundness"].as_array().unwrap().iter().filter_map(Value::as_str);
+    let mut note = shown["notes"].as_array().unwrap().iter().filter_map(Value::as_str);
     let note = note.rfind(|text| text.contains("report.html")).unwrap();
     pasted(at, &after(note, "make it again with: "));
 }

@@ -70,12 +70,12 @@ fn told(dir: &Path, pristine: Option<&Path>) -> Result<(Value, Vec<String>), Str
     let contents = Store::open(dir).map_err(|e| e.to_string())?;
     let view = view::build(&contents);
     let profile = profile::build(&contents).map_err(|e| e.to_string())?;
-    let mut said = [&view.alerts[..], &view.soundness].concat();
+    let mut said = [&view.alerts[..], &view.notes].concat();
     said.extend(profile.soundness.iter().map(|f| f.statement.clone()));
     // What is made again in silence would be enough for these.
     said.retain(|text| !text.contains("profile.json") && !text.contains("report.html"));
     let mut figures = serde_json::json!([view, profile, null]);
-    for (at, gone) in [(0, "alerts"), (0, "soundness"), (1, "soundness"), (1, "derived_from")] {
+    for (at, gone) in [(0, "alerts"), (0, "notes"), (0, "soundness"), (1, "soundness"), (1, "derived_from")] {
         figures[at].as_object_mut().unwrap().remove(gone).unwrap();
     }
     if let Some(pristine) = pristine {
@@ -508,9 +508,9 @@ fn a_changed_profile_is_made_again() {
     let shown: Value = serde_json::from_str(&expect(at, 0, &["show", "o", "--json"]).0).unwrap();
     assert_eq!(shown["sections"], whole["sections"]);
     assert!(
-        shown["soundness"].to_string().contains("profile.json was changed: it is not used"),
+        shown["notes"].to_string().contains("profile.json was changed: it is not used"),
         "{}",
-        shown["soundness"]
+        shown["notes"]
     );
     expect(at, 0, &["profile", "o"]);
     let again: Value = serde_json::from_str(&expect(at, 0, &["show", "o", "--json"]).0).unwrap();

@@ -114,24 +114,6 @@ fn pause_holds_on_table_3() {
     }
 }
 
-#[test]
-fn order_factors_hold_on_table_3() {
-    for row in &TABLE_3 {
-        let points = [(-1, row.sw_ms * row.reverse), (0, row.sw_ms * row.in_place), (1, row.sw_ms)];
-        let large = [32, 64, 128, 256].map(|incr| (incr, row.rw_ms * row.large_incr));
-        let all = curve(points.into_iter().chain(large));
-        let found = order_factors(&all, &ms(row.sw_ms), &ms(row.rw_ms), 32 << 10);
-        for (found, truth) in
-            [(found.reverse, row.reverse), (found.in_place, row.in_place), (found.large_incr, row.large_incr)]
-        {
-            let found = found.expect(row.name);
-            assert!((found.ratio / truth - 1.0).abs() < 1e-9 && found.low < truth && truth < found.high);
-        }
-    }
-    let none = order_factors(&[], &ms(1.0), &ms(2.0), 32 << 10);
-    assert_eq!((none.reverse, none.in_place, none.large_incr), (None, None, None));
-}
-
 /// Samsung: 18 ms aligned to 16 KB, 32 ms otherwise.
 #[test]
 fn samsungs_alignment_unit_is_16_kib() {
