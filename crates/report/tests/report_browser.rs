@@ -120,7 +120,7 @@ fn keyboard_does_the_same(browser: &mut Browser) {
     // From the top, Tab comes to the theme, a run's button, a point of a chart and the trace.
     browser.eval("(document.activeElement.blur(), scrollTo(0, 0), document.querySelector('.skip').focus())");
     let mut reached = Vec::new();
-    for _ in 0..60 {
+    for _ in 0..90 {
         browser.key("Tab");
         let what = browser.eval("document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.tagName");
         reached.push(what.as_str().unwrap_or_default().to_string());
@@ -128,7 +128,7 @@ fn keyboard_does_the_same(browser: &mut Browser) {
     for wanted in ["theme", "percentiles", "trace"] {
         assert!(reached.iter().any(|r| r == wanted), "no {wanted} in {reached:?}");
     }
-    assert!(reached.iter().any(|r| r.starts_with("SR at 512: mean ")), "{reached:?}");
+    assert!(reached.iter().any(|r| r.starts_with("SR at 512B: mean ")), "{reached:?}");
 }
 
 /// In the run that is summed up, zooming into the spike ends at single IOs.
@@ -277,7 +277,9 @@ fn the_terminal_and_the_page_show_the_same_numbers() {
     let text = uflip_report::terminal::render(&uflip_report::view::build(&contents), 100, false);
     // Baselines: mean, sd, p50, p99, p99.9, max stand in these columns of each.
     for name in ["SR", "RR", "SW", "RW"] {
-        let line = text.lines().find(|l| l.starts_with(&format!("  {name} "))).unwrap();
+        // Above it stands what each costs by the profile.
+        let runs = text.lines().skip_while(|l| !l.starts_with("The baselines' runs"));
+        let line = runs.into_iter().find(|l| l.starts_with(&format!("  {name} "))).unwrap();
         let ours: Vec<&str> = line.split_whitespace().collect();
         let page = cells(&mut browser, "table.baselines", name);
         let both = |columns: [usize; 6]| columns.map(|c| page[c].replace(',', ""));
@@ -292,7 +294,7 @@ fn the_terminal_and_the_page_show_the_same_numbers() {
         );
     }
     // The curve's means, in the unit of the table.
-    for label in ["512", "8192", "32768"] {
+    for label in ["512B", "8K", "32K"] {
         let line = text.lines().rfind(|l| l.split_whitespace().next() == Some(label)).unwrap();
         let ours = line.split_whitespace().nth(1).unwrap();
         let page = cells(&mut browser, "#mb-granularity table.points", label);

@@ -124,9 +124,20 @@ fn another_seed_plan_or_format_is_refused() {
     assert!(refusal(Some(43), &plan()).contains("--seed 42"));
     assert!(refusal(Some(42), &serde_json::json!({"runs": 4})).contains("plan"));
     let path = dir.path().join("manifest.json");
-    let newer = fs::read_to_string(&path).unwrap().replace("\"format\": 1", "\"format\": 2");
-    fs::write(&path, newer).unwrap();
-    assert!(refusal(Some(42), &plan()).contains("format 2"));
+    let whole = fs::read_to_string(&path).unwrap();
+    let newer = |text: &str| {
+        let mut manifest: serde_json::Value = serde_json::from_str(text).unwrap();
+        manifest["format"] = 9.into();
+        manifest
+    };
+    // As a later version would write it, and as a flipped bit would leave it.
+    let mut later = newer(&whole);
+    later.as_object_mut().unwrap().remove("check").unwrap();
+    fs::write(&path, later.to_string()).unwrap();
+    assert!(refusal(Some(42), &plan()).contains("is of format 9"));
+    fs::write(&path, newer(&whole).to_string()).unwrap();
+    let damaged = refusal(Some(42), &plan());
+    assert!(damaged.contains("manifest.json is damaged"), "{damaged}");
 }
 
 #[test]

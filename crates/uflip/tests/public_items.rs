@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Used by tests alone, and why that is right.
-const FOR_TESTS: [(&str, &str); 3] = [
+const FOR_TESTS: [(&str, &str); 5] = [
+    ("stalling", "a device that stalls, for what theory says of open and closed loops"),
+    ("Traced", "keeps the IOs of a program; its first runs are those of programs to come"),
     ("meter_every", "the power trace of a simulated device, which a sampling probe will ask for"),
     ("summarise", "the exact figures that the streamed statistics of two crates are held against"),
     ("set_reserve", "the crash tests make a file system full with little"),

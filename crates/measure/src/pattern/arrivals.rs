@@ -45,11 +45,6 @@ impl Rate {
         if thousandths >= 1 && thousandths <= THOUSANDTH_NS { Some(Rate(thousandths)) } else { None }
     }
 
-    /// IOs a second.
-    pub fn per_second(self) -> f64 {
-        self.0 as f64 / 1e3
-    }
-
     /// The time in which so many IOs are due.
     pub fn time_of(self, ios: u64) -> Nanos {
         let ns = u128::from(ios) * u128::from(THOUSANDTH_NS) / u128::from(self.0);
