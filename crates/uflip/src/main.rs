@@ -18,7 +18,6 @@ mod live;
 mod printable;
 mod private;
 mod progress;
-mod reference;
 mod replay;
 mod same_device;
 mod say;

@@ -2,9 +2,9 @@
 
 use crate::args::ReportArgs;
 use crate::command::warn;
-use crate::reference::known_devices;
 use crate::usage;
 use std::path::{Path, PathBuf};
+use uflip_analysis::known_devices::known_devices;
 use uflip_device::Bytes;
 use uflip_report::report;
 use uflip_store::{Store, output};

@@ -4,14 +4,13 @@
 //! Each device goes through the commands that a user would type
 //! (`verify/experiments.rs`), and its figures are read from the results; nothing
 //! here knows a model's parameters. What counts as agreement is in
-//! `verify/judge.rs`; what the papers print, and which cells the models were
+//! `analysis/src/judge.rs`; what the papers print, and which cells the models were
 //! fitted to, in `reference/tables.toml`.
 //!
 //! Source: papers 000/001, Table 3, sections 4 and 5 and figures 3 to 7; paper
 //! 002, section 4.1; paper 004, Table 3.1, section 3.3 and appendix C.
 
 mod experiments;
-mod judge;
 mod standard;
 
 use crate::args::VerifyArgs;
@@ -20,13 +19,11 @@ use crate::private::PrivateFolder;
 use crate::usage;
 use anyhow::Context;
 use experiments::{Experiment, How};
-use judge::{CLOSE, judge};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-
-/// What the papers print.
-const PRINTED: &str = include_str!("../../reference/tables.toml");
+use uflip_analysis::judge::{CLOSE, judge};
+use uflip_analysis::known_devices::PRINTED;
 
 /// The tables, and what they are called in print.
 const TABLES: [(&str, &str); 5] = [

@@ -45,10 +45,13 @@ fn an_open_loop_keeps_the_instants_of_its_dry_run() {
         ("./file", &["--engine", "sync", "--buffering", "buffered"], "1000000"),
     ] {
         for gaps in ["fixed", "poisson"] {
-            let args = ["pattern", target, "--base", "RW", "--target-size", "4M", "--parallel", "2"];
-            let args =
-                [&args[..], &["--rate", rate, "--arrivals", gaps, "--scratch-size", "8M"], &slow, engine]
-                    .concat();
+            // A new file each time: that is what --scratch-size is for.
+            let named = format!("./file-{rate}-{gaps}");
+            let file = target == "./file";
+            let made = if file { &["--scratch-size", "8M"][..] } else { &[] };
+            let args = ["pattern", if file { &named } else { target }, "--base", "RW", "--target-size", "4M"];
+            let rates = ["--parallel", "2", "--rate", rate, "--arrivals", gaps];
+            let args = [&args[..], &rates, made, &slow, engine].concat();
             let plan = planned(dir, &args);
             let (out, _) = expect(dir, 0, &[&args[..], &["--records", "r.csv", "--json"]].concat());
             let csv = std::fs::read_to_string(dir.join("r.csv")).unwrap();

@@ -19,7 +19,7 @@ fn nothing_is_measured_where_nothing_is_left() {
     assert!(!folder.join("uflip-scratch.bin").exists());
     let before = std::fs::read(folder.join("out/runs.ndjson")).unwrap();
     let (out, err) = expect(folder, 0, &["run", "-o", "out", "--resume"]);
-    assert!(err.contains("nothing is left to measure") && out.contains("Baselines"), "{err}\n{out}");
+    assert!(err.contains("nothing is left to measure") && out.contains("The baselines"), "{err}\n{out}");
     assert_eq!(std::fs::read(folder.join("out/runs.ndjson")).unwrap(), before);
     assert!(!folder.join("uflip-scratch.bin").exists(), "the target is not made again");
 }

@@ -20,7 +20,8 @@ struct Case {
     folder: bool,
 }
 
-const JOB: &str = "a rw bs=4K count=8\n";
+/// Short, but with time for others.
+const JOB: &str = "a rw bs=4K count=60 pause=3ms\n";
 const LONG_JOB: &str = "a rw bs=4K count=40 reps=60 pause=5ms\n";
 
 const CASES: [Case; 7] = [
@@ -51,7 +52,7 @@ const CASES: [Case; 7] = [
     },
     Case {
         command: "pattern",
-        short: &["--base", "RW", "--io-size", "4K", "--io-count", "8"],
+        short: &["--base", "RW", "--io-size", "4K", "--io-count", "60", "--pause", "3ms"],
         long: &["--base", "RW", "--io-size", "4K", "--io-count", "100000", "--pause", "1ms"],
         folder: false,
     },

@@ -1,13 +1,13 @@
 //! Devices whose figures the papers print, for telling which of them a measured
 //! one is like. Source: Table 3 of paper 000/001, as in `reference/tables.toml`.
 
+use crate::profile::Table3Row;
+use crate::profile::nearest::Known;
 use std::collections::BTreeMap;
 use toml::Value;
-use uflip_analysis::profile::Table3Row;
-use uflip_analysis::profile::nearest::Known;
 
-/// The papers' tables.
-const TABLES: &str = include_str!("../reference/tables.toml");
+/// What the papers print, as a text of TOML: their tables, figures and facts.
+pub const PRINTED: &str = include_str!("../reference/tables.toml");
 
 /// A cell: `=` is the cost of what it is relative to, `none` no effect.
 fn number(cell: Option<&Value>) -> Option<f64> {
@@ -19,7 +19,7 @@ fn number(cell: Option<&Value>) -> Option<f64> {
 
 /// The rows of Table 3 by the names of the catalogue.
 pub fn known_devices() -> Vec<Known> {
-    let tables: BTreeMap<String, Value> = toml::from_str(TABLES).unwrap_or_default();
+    let tables: BTreeMap<String, Value> = toml::from_str(PRINTED).unwrap_or_default();
     let devices = tables.get("table3").and_then(Value::as_table).into_iter().flatten();
     let known = |(name, cells): (&String, &Value)| {
         let of = |column| number(cells.get(column));
