@@ -124,9 +124,9 @@ fn another_seed_plan_or_format_is_refused() {
     assert!(refusal(Some(43), &plan()).contains("--seed 42"));
     assert!(refusal(Some(42), &serde_json::json!({"runs": 4})).contains("plan"));
     let path = dir.path().join("manifest.json");
-    let newer = fs::read_to_string(&path).unwrap().replace("\"format\": 1", "\"format\": 2");
+    let newer = fs::read_to_string(&path).unwrap().replace("\"format\": 2", "\"format\": 3");
     fs::write(&path, newer).unwrap();
-    assert!(refusal(Some(42), &plan()).contains("format 2"));
+    assert!(refusal(Some(42), &plan()).contains("format 3"));
 }
 
 #[test]
