@@ -328,8 +328,13 @@ fn pause_test(dir: &Path) {
         keep(&mut made, &run, move |i| noisy(i) * if id == 2 && i < 120 { 20 } else { 1 });
     }
     let test = json!({"batch": "RW", "runs_before": [0], "run_batch": 1, "runs_after": [2],
-        "found": {"affected_ios": 120, "affected_ns": 60_000_000, "over": true}});
-    let found = json!({"pause": {"tests": [test]}, "baselines": {}});
+        "found": {"affected_ios": 120, "affected_ns": 60_000_000, "over": true, "before_mean_ns": 9e4,
+            "affected_mean_ns": 1.8e6, "margin": 9.0, "p_value": 0.01}});
+    let whole = include_str!("../../uflip/tests/fixtures/format1/calibrate/calibration.json");
+    let mut found: serde_json::Value = serde_json::from_str(whole).unwrap();
+    found["pause"]["tests"] = json!([test]);
+    found["baselines"] = json!({});
+    found.as_object_mut().unwrap().remove("check");
     std::fs::write(dir.join("calibration.json"), found.to_string()).unwrap();
     let speed = |baseline: &str, bytes: u64, mb: f64| {
         json!({"line": "std", "round": null, "baseline": baseline, "block_bytes": bytes, "shift_bytes": 0, "mb_per_s": mb,
