@@ -181,7 +181,7 @@ pub fn refuse(
         }
         Needs::Everything => {}
     }
-    if needs.writes() { place.may_be_written(consents) } else { Ok(()) }
+    if needs.writes() { place.may_be_measured_with_writes(consents) } else { Ok(()) }
 }
 
 /// Opens a target for what is needed; what makes its results less sound is said.

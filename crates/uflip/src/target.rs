@@ -197,6 +197,28 @@ impl Place {
             _ => Ok(()),
         }
     }
+
+    /// The same for a measurement, which would destroy what a program left.
+    ///
+    /// # Errors
+    /// As there, and where a program wrote the file.
+    pub fn may_be_measured_with_writes(&self, consents: &[String]) -> anyhow::Result<()> {
+        self.may_be_written(consents)?;
+        self.examination.as_ref().map_or(Ok(()), refuse_a_programs)
+    }
+}
+
+/// Refuses the scratch file that a program wrote (`uflip copy`): it may be all that
+/// there is of somebody's data.
+fn refuse_a_programs(examination: &Examination) -> anyhow::Result<()> {
+    if !examination.is_programmed() {
+        return Ok(());
+    }
+    let path = examination.path().display();
+    Err(usage(format!(
+        "{path} holds what a program wrote, which a measurement that writes would destroy; name another file, or \
+         remove this one"
+    )))
 }
 
 /// Opens `target` for `access`; makes a scratch file where nothing is yet, in at
@@ -239,10 +261,8 @@ fn open_path(target: &Target, access: Access<'_>, options: EngineOptions) -> any
         Access::Read => None,
         Access::Write(consents) => Some(safety::permit(examination, consents)?),
     };
-    if permit.is_some() && examination.is_programmed() {
-        crate::say!("{target} holds what a program wrote; it is made anew to be measured");
-        make_scratch(path, place.geometry.capacity, None)?;
-        return open_path(target, access, options);
+    if permit.is_some() {
+        refuse_a_programs(examination)?;
     }
     if is_file {
         let found = solid::made_whole(examination, &STOP);
