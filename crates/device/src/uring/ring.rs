@@ -13,7 +13,23 @@ use crate::buffer::IoBuffer;
 use io_uring::{IoUring, Probe, opcode};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ThreadId;
+
+/// Bytes that are registered in all rings of this process.
+static REGISTERED: AtomicU64 = AtomicU64::new(0);
+
+/// Room for registered buffers: half of what a user may lock, as the rings themselves
+/// count against the same limit; what does not fit stays unregistered. The limit does
+/// not bind root.
+fn lockable_bytes() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: getrlimit fills the struct that it is given.
+    let told = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
+    // SAFETY: geteuid only reads.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if is_root || told != 0 { u64::MAX } else { limit.rlim_cur / 2 }
+}
 
 /// A ring with what is registered in it.
 pub(super) struct Ring {
@@ -23,6 +39,8 @@ pub(super) struct Ring {
     /// The file is number 0 of the registered files, and buffer `n` of the
     /// slots number `n` of the registered buffers.
     pub registered: bool,
+    /// Bytes of buffers that are registered.
+    locked_bytes: u64,
     /// The kernel has `IORING_OP_URING_CMD` (5.19), by which a block device
     /// discards (6.12).
     pub has_commands: bool,
@@ -40,15 +58,21 @@ impl Ring {
         let uring = build(queue_depth, poll)?;
         let iovecs: Vec<libc::iovec> = buffers.map(IoBuffer::iovec).collect();
         let submitter = uring.submitter();
+        let bytes: u64 = iovecs.iter().map(|part| part.iov_len as u64).sum();
+        let fits = REGISTERED.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= lockable_bytes();
         // SAFETY: the buffers live in the worker's slots, which outlive the ring; a
         // slot whose buffer grows (moves) is no longer used as registered.
-        let buffers = unsafe { submitter.register_buffers(&iovecs) };
+        let has_buffers = fits && unsafe { submitter.register_buffers(&iovecs) }.is_ok();
+        if !has_buffers {
+            REGISTERED.fetch_sub(bytes, Ordering::Relaxed);
+        }
         let files = submitter.register_files(&[file.as_raw_fd()]);
         let mut probe = Probe::new();
         let has_commands =
             submitter.register_probe(&mut probe).is_ok() && probe.is_supported(opcode::UringCmd16::CODE);
-        let registered = buffers.is_ok() && files.is_ok();
-        Ok(Ring { uring, thread: std::thread::current().id(), registered, has_commands })
+        let registered = has_buffers && files.is_ok();
+        let locked_bytes = if has_buffers { bytes } else { 0 };
+        Ok(Ring { uring, thread: std::thread::current().id(), registered, locked_bytes, has_commands })
     }
 
     /// True where the present thread may use it.
@@ -64,6 +88,7 @@ impl Drop for Ring {
         if self.registered && self.is_mine() {
             let _ = self.uring.submitter().unregister_buffers();
         }
+        REGISTERED.fetch_sub(self.locked_bytes, Ordering::Relaxed);
     }
 }
 
