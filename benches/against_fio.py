@@ -18,7 +18,7 @@ need root), fio with registered files and buffers and a per-IO latency log; per
 depth the median of the pairs' ratios of IOs a second and of mean latencies
 (submission to completion), and its 95 % bootstrap interval. Exit code 0 even where a target is missed: it measures.
 """
-import argparse, contextlib, json, os, random, shutil, statistics, subprocess, sys, tempfile
+import argparse, contextlib, json, os, random, shutil, statistics, subprocess, sys, tempfile, time
 
 
 def run(command, cwd):
@@ -162,6 +162,22 @@ def interval(values, draws=4000):
     return medians[draws * 25 // 1000], medians[draws * 975 // 1000 - 1]
 
 
+def remove_zram(number, tries=20):
+    """Those who look at a device that was closed (udev) hold it for a moment; what stays all the same is a note."""
+    for attempt in range(tries):
+        try:
+            with open(f"/sys/block/zram{number}/reset", "w") as f:
+                f.write("1")
+            with open("/sys/class/zram-control/hot_remove", "w") as f:
+                f.write(number)
+            return
+        except OSError as e:
+            if attempt + 1 == tries:
+                print(f"note: /dev/zram{number} is still there ({e}); "
+                      f"echo {number} > /sys/class/zram-control/hot_remove")
+            time.sleep(0.1)
+
+
 @contextlib.contextmanager
 def device_in_memory(size):
     """A new zram device filled with random bytes, else a loop device over memory; gone afterwards."""
@@ -183,10 +199,7 @@ def device_in_memory(size):
         print(f"note: no zram device ({e}); a loop device over memory instead, whose worker takes a core's share")
     finally:
         if number is not None:
-            with open(f"/sys/block/zram{number}/reset", "w") as f:
-                f.write("1")
-            with open("/sys/class/zram-control/hot_remove", "w") as f:
-                f.write(number)
+            remove_zram(number)
     with tempfile.NamedTemporaryFile(dir=memory_folder()) as backing:
         for _ in range(size >> 20):
             backing.write(os.urandom(1 << 20))

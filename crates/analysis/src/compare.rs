@@ -28,7 +28,9 @@ pub use words::{three, value_text};
 use crate::profile::levels::Levels;
 use crate::profile::{self, Profile, Severity};
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
+use uflip_device::EngineOptions;
+use uflip_device::identity::DeviceFacts;
 use uflip_measure::{Plan, Step};
 use uflip_store::contents::StoreContents;
 use uflip_store::damage::PLAN_EDITED;
@@ -93,7 +95,7 @@ pub enum Better {
 /// What is to be said of a difference from the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ChangeVerdict {
     /// Beyond the intervals: marked.
     Differs,
     /// Within the intervals.
@@ -129,12 +131,12 @@ pub struct Change {
     /// The ratio's 95 % interval.
     pub ci95: Option<[f64; 2]>,
     /// What is to be said of it.
-    pub verdict: Verdict,
+    pub verdict: ChangeVerdict,
 }
 
 /// One figure of all subjects.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figure {
+pub struct ComparedFigure {
     /// The name that `--fail-if` takes.
     pub name: String,
     /// The heading it stands under.
@@ -153,7 +155,7 @@ pub struct Figure {
 
 /// One curve of all subjects.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Curve {
+pub struct ComparedCurve {
     /// `granularity`, …
     pub micro_benchmark: String,
     /// `SR`, …, or a mix's `SR/RW`.
@@ -161,12 +163,12 @@ pub struct Curve {
     /// `IOSize`, …
     pub parameter: String,
     /// By rising value, all that any subject has.
-    pub points: Vec<CurvePoint>,
+    pub points: Vec<ComparedPoint>,
 }
 
 /// One value of the varying parameter: mean response times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CurvePoint {
+pub struct ComparedPoint {
     /// As in `runs.ndjson`.
     pub value: i64,
     /// As a person reads it.
@@ -213,9 +215,9 @@ pub struct Comparison {
     /// In what they differ besides their figures.
     pub circumstances: Vec<Circumstance>,
     /// The profile's figures.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ComparedFigure>,
     /// The micro-benchmarks.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<ComparedCurve>,
     /// What the rules of `--fail-if` say.
     pub rules: Vec<rule::Outcome>,
 }
@@ -308,18 +310,18 @@ fn circumstances(subjects: &[Subject]) -> Vec<Circumstance> {
     type Get = fn(&Subject) -> Json;
     const WHAT: [(&str, bool, Get); 14] = [
         ("IOSize of the baselines, bytes", true, |s| s.profile.io_size_bytes.into()),
-        ("engine", true, |s| pointer(&s.contents.manifest.options, "/engine")),
-        ("buffering", true, |s| pointer(&s.contents.manifest.options, "/buffering")),
-        ("data written", true, |s| pointer(&s.contents.manifest.options, "/data")),
+        ("engine", true, |s| driven(s, |by| json!(by.engine))),
+        ("buffering", true, |s| driven(s, |by| json!(by.buffering))),
+        ("data written", true, |s| driven(s, |by| json!(by.data))),
         ("state at the start", true, |s| state(s.contents.plan.as_ref())),
         ("capacity, bytes", false, |s| s.contents.plan.as_ref().map(|plan| plan.geometry.capacity.0).into()),
         ("preset", false, |s| s.contents.plan.as_ref().map(|plan| plan.preset.to_string()).into()),
-        ("model", false, |s| fact(s, "model")),
-        ("serial", false, |s| fact(s, "serial")),
-        ("firmware", false, |s| fact(s, "firmware")),
+        ("model", false, |s| fact(s, |of| of.model.clone())),
+        ("serial", false, |s| fact(s, |of| of.serial.clone())),
+        ("firmware", false, |s| fact(s, |of| of.firmware.clone())),
         ("seed", false, |s| s.profile.seed.into()),
         ("program", false, |s| s.profile.tool.clone().into()),
-        ("host", false, |s| pointer(&s.contents.manifest.host, "/hostname")),
+        ("host", false, |s| json!(s.contents.manifest.host.as_ref().map(|host| &host.facts.hostname))),
         ("measured", false, |s| s.contents.manifest.created.clone().into()),
     ];
     let row = |(what, matters, get): &(&str, bool, Get)| {
@@ -330,15 +332,16 @@ fn circumstances(subjects: &[Subject]) -> Vec<Circumstance> {
     WHAT.iter().filter_map(row).collect()
 }
 
-fn pointer(value: &Json, path: &str) -> Json {
-    value.pointer(path).cloned().unwrap_or(Json::Null)
+/// How the target was driven; null where it is not.
+fn driven(subject: &Subject, get: fn(EngineOptions) -> Json) -> Json {
+    subject.contents.manifest.options.engine.map_or(Json::Null, get)
 }
 
 /// What is known of the target, or of the device beneath a file.
-fn fact(subject: &Subject, name: &str) -> Json {
-    let facts = pointer(&subject.contents.manifest.target, "/facts");
-    let own = pointer(&facts, &format!("/{name}"));
-    if own.is_null() { pointer(&facts, &format!("/file/beneath/{name}")) } else { own }
+fn fact(subject: &Subject, get: fn(&DeviceFacts) -> Option<String>) -> Json {
+    let facts = subject.contents.manifest.target.facts.device();
+    let beneath = facts.and_then(|facts| facts.file.as_ref()?.beneath.as_deref());
+    json!(facts.and_then(get).or_else(|| beneath.and_then(get)))
 }
 
 /// The state that the plan's first reset asks for.
@@ -369,22 +372,22 @@ fn judge(values: &mut [Value], stepped: bool, widening: f64) {
 fn change(from: &Value, to: &Value, stepped: bool, widening: f64) -> Change {
     let none = |verdict| Change { ratio: None, ci95: None, verdict };
     if !from.measured || !to.measured {
-        return none(Verdict::NotMeasured);
+        return none(ChangeVerdict::NotMeasured);
     }
     let (Some(a), Some(b)) = (from.value, to.value) else {
         // Neither has the effect, or only one of them has it.
         let same = from.value.is_none() && to.value.is_none();
-        return none(if same { Verdict::Noise } else { Verdict::NoInterval });
+        return none(if same { ChangeVerdict::Noise } else { ChangeVerdict::NoInterval });
     };
     let ratio = (a > 0.0 && b >= 0.0).then(|| b / a);
     let (Some([a_low, a_high]), Some([b_low, b_high])) = (from.interval, to.interval) else {
-        let verdict = if a == b { Verdict::Noise } else { Verdict::NoInterval };
+        let verdict = if a == b { ChangeVerdict::Noise } else { ChangeVerdict::NoInterval };
         return Change { ratio, ci95: None, verdict };
     };
     let large = a != b && (b - a).abs() > ALIKE * a.abs().min(b.abs());
     let apart = b_low > a_high || b_high < a_low;
     if stepped || ratio.is_none() || b <= 0.0 {
-        let verdict = if apart && large { Verdict::Differs } else { Verdict::Noise };
+        let verdict = if apart && large { ChangeVerdict::Differs } else { ChangeVerdict::Noise };
         return Change { ratio, ci95: None, verdict };
     }
     let value = b / a;
@@ -395,9 +398,9 @@ fn change(from: &Value, to: &Value, stepped: bool, widening: f64) -> Change {
     let up = above(b, b_high).hypot(below(a, a_low));
     let (low, high) = ((-down * widening).exp() * value, (up * widening).exp() * value);
     let verdict = match (low > 1.0 || high < 1.0, large) {
-        (true, true) => Verdict::Differs,
-        (true, false) => Verdict::Alike,
-        (false, _) => Verdict::Noise,
+        (true, true) => ChangeVerdict::Differs,
+        (true, false) => ChangeVerdict::Alike,
+        (false, _) => ChangeVerdict::Noise,
     };
     Change { ratio, ci95: Some([value * (-down).exp(), value * up.exp()]), verdict }
 }

@@ -21,12 +21,12 @@ mod series;
 mod text;
 
 use crate::model::focal::{MergeReport, merge_report};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uflip_device::{Bytes, Nanos};
 use uflip_measure::Baseline;
 use uflip_measure::detect::long::EXACT_IOS;
-use uflip_measure::job::{Extent, JobPlan, JobRun, Role};
+use uflip_measure::job::{JobPlan, JobRun, Role, RunExtent};
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::error::StoreError;
 use uflip_store::job::job_of;
@@ -60,17 +60,17 @@ pub struct JobReport {
     /// The whole target written again, after bursts and without.
     pub rewrite: Vec<Rewrite>,
     /// Long series of writes.
-    pub series: Vec<Series>,
+    pub series: Vec<BatchSeries>,
     /// Spikes in these.
     pub spikes: Vec<SeriesSpikes>,
     /// Over endurance rounds.
-    pub drift: Vec<Drift>,
+    pub drift: Vec<JobDrift>,
     /// The write cost model on runs with flushes.
     pub merge: Option<MergeReport>,
 }
 
 /// The speed of one pattern at one block size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Speed {
     /// The job's line.
     pub line: String,
@@ -93,7 +93,7 @@ pub struct Speed {
 }
 
 /// Figure 3.4a: a point.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Misaligned {
     /// IOSize.
     pub block_bytes: Bytes,
@@ -104,11 +104,12 @@ pub struct Misaligned {
 }
 
 /// Figures 3.3 and C.1 to C.4: sequential writes after a burst.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
     /// The run.
     pub run: u32,
     /// The job's line.
+    #[serde(default)]
     pub line: String,
     /// IOSize.
     pub block_bytes: Bytes,
@@ -133,7 +134,7 @@ pub struct Recovery {
 }
 
 /// Figure C.4: the time to write the whole target once.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rewrite {
     /// The run.
     pub run: u32,
@@ -152,8 +153,8 @@ pub struct Rewrite {
 }
 
 /// Figure 3.2: a long series of writes in batches.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Series {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BatchSeries {
     /// The run.
     pub run: u32,
     /// The job's line.
@@ -179,8 +180,8 @@ pub struct SeriesSpikes {
 }
 
 /// Figure 3.4b: speed over age.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Drift {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobDrift {
     /// Which pattern.
     pub baseline: Baseline,
     /// IOSize.
@@ -291,7 +292,7 @@ fn recovery(id: u32, run: &JobRun, windows: Vec<f64>, all: &[Speed]) -> Option<R
 /// Whole passes over the target, with those after a burst against the others.
 fn rewrites(rows: &[(&JobRun, &RunRow)]) -> Vec<Rewrite> {
     let whole = |run: &JobRun| {
-        run.role == Role::Measured && run.baseline == Baseline::Sw && run.extent == Extent::Whole
+        run.role == Role::Measured && run.baseline == Baseline::Sw && run.extent == RunExtent::Whole
     };
     let complete = |row: &RunRow| row.outcome.end.ios >= row.spec.io_count;
     let mut all: Vec<Rewrite> = rows
@@ -326,7 +327,7 @@ fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() >= 2 && sxx > 0.0).then(|| sxy / sxx)
 }
 
-fn drift(rows: &[(&JobRun, &RunRow)], speeds: &[Speed]) -> Vec<Drift> {
+fn drift(rows: &[(&JobRun, &RunRow)], speeds: &[Speed]) -> Vec<JobDrift> {
     let aged: Vec<&Speed> = speeds.iter().filter(|s| s.round.is_some()).collect();
     let key = |s: &Speed| (s.line.clone(), s.baseline, s.block_bytes, s.shift_bytes);
     let mut keys: Vec<_> = aged.iter().map(|s| key(s)).collect();
@@ -342,7 +343,7 @@ fn drift(rows: &[(&JobRun, &RunRow)], speeds: &[Speed]) -> Vec<Drift> {
         let (first, last) = (points.first()?, points.last()?);
         let mean = points.iter().map(|p| p.1).sum::<f64>() / points.len() as f64;
         let (_, baseline, block_bytes, shift_bytes) = of;
-        Some(Drift {
+        Some(JobDrift {
             baseline,
             block_bytes,
             shift_bytes,
@@ -380,9 +381,9 @@ pub fn report(contents: &StoreContents, planned: &JobPlan) -> Result<JobReport, 
         ..JobReport::default()
     };
     for (run, row) in rows.iter().filter(|(run, _)| run.role == Role::Measured && run.sync.is_none()) {
-        let counted = run.window.is_none() && run.extent == Extent::Count;
+        let counted = run.window.is_none() && run.extent == RunExtent::Count;
         let series = counted && row.outcome.end.ios >= SPIKE_IOS as u64;
-        if run.window.is_none() && !(series && run.baseline.mode() == uflip_measure::Mode::Write) {
+        if run.window.is_none() && !(series && run.baseline.mode() == uflip_measure::PatternMode::Write) {
             continue;
         }
         let path = contents.dir.join(&row.records.file);
@@ -435,7 +436,7 @@ fn long_series(
     };
     let (block_bytes, line) = (run.block, run.line.clone());
     out.spikes.extend(found.map(|spikes| SeriesSpikes { run: id, line: line.clone(), spikes }));
-    out.series.push(Series { run: id, line, block_bytes, batch_ios, batch_s });
+    out.series.push(BatchSeries { run: id, line, block_bytes, batch_ios, batch_s });
     Ok(())
 }
 

@@ -29,25 +29,25 @@ use crate::trace::{TraceIo, each_sync, touched};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_device::{Bytes, Mode};
-use uflip_measure::{Pattern, Timing};
+use uflip_measure::{Baseline, Pattern, Timing};
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::error::StoreError;
 
-pub use merge::{MergeFit, Sample, fit_merge};
+pub use merge::{MergeFit, SyncSample, fit_merge};
 pub use uflip_store::logical_block::{BlockSource, LogicalBlock};
 
 /// Mean response time in ns by IOSize, of one pattern.
-pub type Curve = BTreeMap<u64, f64>;
+pub type CostCurve = BTreeMap<u64, f64>;
 
 /// The curves of a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Curves {
     /// Random reads.
-    pub rr: Curve,
+    pub rr: CostCurve,
     /// Sequential writes.
-    pub sw: Curve,
+    pub sw: CostCurve,
     /// Random writes.
-    pub rw: Curve,
+    pub rw: CostCurve,
     /// The runs behind them.
     pub runs: Vec<u32>,
 }
@@ -121,35 +121,38 @@ pub struct Prediction {
 
 /// The curves of consecutive, aligned runs of one basic pattern.
 pub fn curves(rows: &[RunRow]) -> Curves {
-    let mut sums: BTreeMap<(&str, u64), (f64, f64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(Baseline, u64), (f64, f64)> = BTreeMap::new();
     let mut runs = Vec::new();
     for row in rows {
         let Some(Pattern::Basic(basic)) = row.spec.pattern() else { continue };
         // Fills, bursts and whole passes are there for the device's state.
         let measured = !row.spec.belongs.prepares();
-        let plain = measured && basic.timing == Timing::Consecutive && basic.io_shift == Bytes(0);
+        let plain = measured
+            && basic.mode != uflip_measure::PatternMode::Trim
+            && basic.timing == Timing::Consecutive
+            && basic.io_shift == Bytes(0);
         if let Some(mean) = row.stats.running.mean_ns.filter(|_| plain) {
-            let sum = sums.entry((basic.name(), basic.io_size.0)).or_default();
+            let sum = sums.entry((basic.baseline(), basic.io_size.0)).or_default();
             (sum.0, sum.1) = (sum.0 + mean, sum.1 + 1.0);
             runs.push(row.spec.id);
         }
     }
-    let of = |name: &str| {
-        let mine = sums.iter().filter(|((n, _), _)| *n == name);
+    let of = |baseline: Baseline| {
+        let mine = sums.iter().filter(|((of, _), _)| *of == baseline);
         mine.map(|((_, size), (sum, n))| (*size, sum / n)).collect()
     };
-    Curves { rr: of("RR"), sw: of("SW"), rw: of("RW"), runs }
+    Curves { rr: of(Baseline::Rr), sw: of(Baseline::Sw), rw: of(Baseline::Rw), runs }
 }
 
 /// The smallest size with half of the curve's best throughput, and its mean.
-fn knee(curve: &Curve) -> Option<(u64, f64)> {
+fn knee(curve: &CostCurve) -> Option<(u64, f64)> {
     let speed = |(size, ns): (&u64, &f64)| *size as f64 / ns.max(1.0);
     let best = curve.iter().map(speed).fold(0.0, f64::max);
     curve.iter().find(|point| speed(*point) >= best / 2.0).map(|(size, ns)| (*size, *ns))
 }
 
 /// The size nearest to `wanted`, by ratio, that both curves have.
-fn nearest(a: &Curve, b: &Curve, wanted: u64) -> Option<u64> {
+fn nearest(a: &CostCurve, b: &CostCurve, wanted: u64) -> Option<u64> {
     let far = |size: &u64| (*size as f64 / wanted as f64).ln().abs();
     a.keys().filter(|size| b.contains_key(size)).copied().min_by(|x, y| far(x).total_cmp(&far(y)))
 }
@@ -157,12 +160,12 @@ fn nearest(a: &Curve, b: &Curve, wanted: u64) -> Option<u64> {
 /// The models of a device with these curves. Random writes beyond the logical
 /// block are left out of the merge model (R <= L).
 pub fn fit(curves: &Curves, logical_block: Option<LogicalBlock>) -> Models {
-    let line = |curve: &Curve| {
+    let line = |curve: &CostCurve| {
         let limit = logical_block.map_or(u64::MAX, |b| b.bytes.0);
-        let samples: Vec<Sample> = curve
+        let samples: Vec<SyncSample> = curve
             .iter()
             .filter(|(size, _)| **size <= limit)
-            .map(|(size, ns)| Sample::io(*size, *ns))
+            .map(|(size, ns)| SyncSample::io(*size, *ns))
             .collect();
         fit_merge(&samples)
     };
@@ -185,7 +188,7 @@ pub fn fit(curves: &Curves, logical_block: Option<LogicalBlock>) -> Models {
         logical_block_bytes: logical_block.map(|b| b.bytes.0),
         logical_block_source: logical_block.map(|b| b.source),
         merge: line(&curves.rw),
-        read_line: fit_merge(&curves.rr.iter().map(|(s, ns)| Sample::io(*s, *ns)).collect::<Vec<_>>()),
+        read_line: fit_merge(&curves.rr.iter().map(|(s, ns)| SyncSample::io(*s, *ns)).collect::<Vec<_>>()),
         em_flash_1,
         em_flash_2,
         unit_cost_ns_per_byte: unit,

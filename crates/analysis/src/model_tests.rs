@@ -4,9 +4,13 @@ use crate::trace::TraceIo;
 use uflip_device::Nanos;
 
 /// T_merge 30 ms, B 80 MB/s, with an error of up to 2 % that has no trend.
-fn sample(sectors: f64, f: f64, wobble: f64) -> Sample {
+fn sample(sectors: f64, f: f64, wobble: f64) -> SyncSample {
     let visit = 30e6 + f * sectors * 512.0 * 12.5;
-    Sample { sectors_per_sync: sectors, focal_factor: f, sector_ns: visit / (f * sectors) * (1.0 + wobble) }
+    SyncSample {
+        sectors_per_sync: sectors,
+        focal_factor: f,
+        sector_ns: visit / (f * sectors) * (1.0 + wobble),
+    }
 }
 
 #[test]
@@ -28,10 +32,10 @@ fn t_merge_and_bandwidth_are_found_with_their_intervals() {
 
 #[test]
 fn where_the_model_does_not_hold_the_held_out_points_say_so() {
-    let samples: Vec<Sample> =
-        (3..13).map(|e| Sample::io(512 << e, f64::from(1 << (2 * (e - 3))) * 1e5)).collect();
+    let samples: Vec<SyncSample> =
+        (3..13).map(|e| SyncSample::io(512 << e, f64::from(1 << (2 * (e - 3))) * 1e5)).collect();
     assert!(fit_merge(&samples).unwrap().worst_held_out.unwrap() > 0.5);
-    assert_eq!(fit_merge(&[Sample::io(4096, 1e6), Sample::io(4096, 2e6)]), None);
+    assert_eq!(fit_merge(&[SyncSample::io(4096, 1e6), SyncSample::io(4096, 2e6)]), None);
     assert_eq!(fit_merge(&[]), None);
 }
 
@@ -43,7 +47,7 @@ fn io(offset: u64, size: u32, mode: Mode, ns: u64) -> TraceIo {
 fn a_trace_costs_what_its_parts_cost() {
     // Reads: 100 us + 10 ns a byte. Random writes: 1 ms + 20 ns a byte.
     let sizes = (9..21).map(|e| 1u64 << e);
-    let line = |a: f64, b: f64| sizes.clone().map(|s| (s, a + b * s as f64)).collect::<Curve>();
+    let line = |a: f64, b: f64| sizes.clone().map(|s| (s, a + b * s as f64)).collect::<CostCurve>();
     let curves = Curves { rr: line(1e5, 10.0), sw: line(1e4, 20.0), rw: line(1e6, 20.0), runs: Vec::new() };
     let block = LogicalBlock { bytes: Bytes(1 << 20), source: BlockSource::Given };
     let models = fit(&curves, Some(block));

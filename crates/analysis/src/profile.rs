@@ -28,7 +28,10 @@ mod hints;
 mod knees;
 pub mod levels;
 pub mod nearest;
+pub mod open_loop;
 mod phases;
+mod queue;
+mod resumed;
 mod soundness;
 mod spaces;
 pub mod table3;
@@ -44,7 +47,7 @@ use uflip_store::files::write_json;
 use uflip_store::records::read_row_groups;
 
 pub use class::{Class, DeviceClass, FailedAssumption, Indicator};
-pub use curves::{CurveLevels, PointLevel};
+pub use curves::{CurveLevels, PointLevel, Repeats, of_repeats};
 pub use effects::{Effect, EffectPoint};
 pub use evidence::{Evidence, EvidenceMap, Per};
 pub use facts::BetweenRuns;
@@ -52,7 +55,8 @@ pub use figures::Granularity;
 pub use finding::{Finding, Severity};
 pub use gather::Records;
 pub use hints::{Hint, Verdict};
-pub use knees::{Alignment, Locality, Order, Partitions};
+pub use knees::{Alignment, Locality, OrderFigures, Partitions};
+pub use queue::{QueueFigures, QueuePoint};
 pub use table3::{Table3Row, table3_row};
 
 /// The version of the profile's format.
@@ -98,7 +102,7 @@ pub struct Profile {
     /// How many sequential streams of writes are cheap.
     pub partitions: Partitions,
     /// What the order of writes costs.
-    pub order: Order,
+    pub order: OrderFigures,
     /// What alignment costs.
     pub alignment: Alignment,
     /// What an IO costs by its size.
@@ -107,6 +111,9 @@ pub struct Profile {
     pub parallelism: Effect,
     /// What mixing two baselines gains or loses.
     pub mix: Effect,
+    /// What several requests of one sequence under way gain.
+    #[serde(default)]
+    pub queue_depth: QueueFigures,
     /// Cost models fitted to these runs; see `docs/models.md`.
     #[serde(default)]
     pub cost_models: crate::model::Models,
@@ -170,7 +177,7 @@ fn from_facts(contents: &StoreContents, facts: &facts::Facts) -> Profile {
         format: FORMAT,
         tool: format!("{} {}", manifest.tool, manifest.tool_version),
         derived_from: derivation(contents),
-        target: uflip_store::contents::one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
+        target: uflip_store::manifest::one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
         seed: manifest.seed,
         io_size_bytes: facts.io_size_bytes,
         baseline_ms: figures::baseline_ms(facts),
@@ -188,9 +195,10 @@ fn from_facts(contents: &StoreContents, facts: &facts::Facts) -> Profile {
         granularity: figures::granularity(facts),
         parallelism: effects::parallelism(facts),
         mix: effects::mix(facts),
+        queue_depth: queue::queue(facts),
         between_runs: facts.between,
         cost_models: cost_models(contents),
-        curves: curves::curves(facts),
+        curves: curves::curves(facts, &contents.runs),
         device_work: beside::device_work(facts, &contents.runs),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),

@@ -42,7 +42,7 @@ fn main() {
             pattern: 0,
         });
         let keep = KeepAll::new(ios as usize + 1);
-        let limits = RunLimits { time: None, stop: &stop };
+        let limits = RunLimits { time: None, stop: &stop, sequence: None };
         let end = device.run(vec![Box::new(stream)], &keep, limits).expect("it runs");
         let mean = keep.records().iter().map(|r| r.response().0 as f64).sum::<f64>() / end.ios as f64;
         println!(

@@ -41,9 +41,10 @@ pub use memory::MemoryBlocks;
 pub use one::{ask, flush, read, trim, write};
 pub use pending::Pending;
 pub use real::{RealBlocks, Way};
-pub use traced::Traced;
+pub use traced::{Traced, TracedEnd, traced};
 
 use crate::buffer::AlignedBuffer;
+use crate::counters::Counters;
 use crate::device::{DeviceError, Geometry};
 use crate::io::{Arrival, Io, IoRecord, Mode};
 use crate::units::{Bytes, Nanos};
@@ -197,4 +198,10 @@ pub trait Blocks {
 
     /// The clock that requests are timed on.
     fn clock(&self) -> &Clock;
+
+    /// What the device has counted of its own work so far; `None` where it
+    /// tells nothing. Asked between the steps of a program only.
+    fn counters(&self) -> Option<Counters> {
+        None
+    }
 }

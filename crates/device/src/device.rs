@@ -89,6 +89,20 @@ pub struct RunLimits<'a> {
     pub time: Option<Nanos>,
     /// Asked from outside.
     pub stop: &'a Stop,
+    /// The one sequence that the streams were dealt from, in turn, where they stand
+    /// for a queue as deep as they are many. An engine with a queue of its own keeps
+    /// it that deep with this sequence; others run the streams.
+    pub sequence: Option<Sequence<'a>>,
+}
+
+/// Makes the sequence that streams were dealt from.
+#[derive(Clone, Copy)]
+pub struct Sequence<'a>(pub &'a (dyn Fn() -> Stream + Sync));
+
+impl std::fmt::Debug for Sequence<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sequence")
+    }
 }
 
 /// What a run came to.

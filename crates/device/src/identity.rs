@@ -19,13 +19,13 @@ pub(crate) mod seen;
 pub(crate) mod stack;
 pub(crate) mod sysfs;
 
-pub use facts::{DeviceFacts, FileFacts, Kind, Transport, block_facts, device_facts, file_facts};
+pub use facts::{DeviceFacts, DeviceKind, FileFacts, Transport, block_facts, device_facts, file_facts};
 pub use host::{HostFacts, host_facts};
 pub use listing::{Listing, list_devices};
 pub use mounts::{Mount, mount_of, parse_mountinfo, parse_swaps};
 pub(crate) use same::born_ns;
 pub use same::{Difference, FileIdentity, Identity, identity};
-pub use stack::disk_of;
+pub use stack::{disk_of, largest_request, shared, stands_on};
 pub use sysfs::{is_hostile, printable, word};
 
 use serde::{Deserialize, Serialize};

@@ -27,7 +27,7 @@ struct Layout {
 }
 
 /// The layout of one file, as it was last seen.
-pub(crate) struct Watch {
+pub(crate) struct LayoutWatch {
     file: File,
     moving: bool,
     /// What is measured, in bytes.
@@ -37,15 +37,15 @@ pub(crate) struct Watch {
     was_whole: bool,
 }
 
-impl Watch {
+impl LayoutWatch {
     /// Watches the regular file behind `file`; `None` where its file system
     /// does not tell.
-    pub(crate) fn new(file: &File, capacity: Bytes) -> Option<Watch> {
+    pub(crate) fn new(file: &File, capacity: Bytes) -> Option<LayoutWatch> {
         let file = file.try_clone().ok()?;
         let moving = is_moving(&file);
         let known = layout(&file, extents(&file).ok()??, moving).ok()?;
         let was_whole = missing(&known.parts, capacity).is_empty();
-        Some(Watch { file, moving, capacity, known, was_whole })
+        Some(LayoutWatch { file, moving, capacity, known, was_whole })
     }
 
     fn look(&self) -> Option<Layout> {
@@ -59,7 +59,7 @@ impl Watch {
         self.has_new_holes(&self.known)
     }
 
-    /// True where the file lies otherwise than [`Watch::before`] saw it or has
+    /// True where the file lies otherwise than [`LayoutWatch::before`] saw it or has
     /// holes now; holes that the run was to make do not count.
     pub(crate) fn changed(&self, trimmed: bool) -> bool {
         let Some(now) = self.look() else { return false };
@@ -136,7 +136,7 @@ mod tests {
     fn overwriting_changes_nothing_and_holes_do() {
         let folder = tempfile::tempdir().unwrap();
         let file = whole(folder.path());
-        let Some(mut watch) = Watch::new(&file, Bytes(4 * M)) else {
+        let Some(mut watch) = LayoutWatch::new(&file, Bytes(4 * M)) else {
             let _ = std::io::Write::write_all(
                 &mut std::io::stderr(),
                 b"skipped: the temporary folder's file system tells no extents\n",
@@ -162,7 +162,7 @@ mod tests {
     fn cut_and_grown_again_is_seen_even_in_a_run_that_trims() {
         let folder = tempfile::tempdir().unwrap();
         let file = whole(folder.path());
-        let Some(mut watch) = Watch::new(&file, Bytes(4 * M)) else {
+        let Some(mut watch) = LayoutWatch::new(&file, Bytes(4 * M)) else {
             let _ = std::io::Write::write_all(
                 &mut std::io::stderr(),
                 b"skipped: the temporary folder's file system tells no extents\n",
@@ -182,7 +182,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = whole(folder.path());
         file.set_len(8 * M).unwrap();
-        let Some(mut watch) = Watch::new(&file, Bytes(8 * M)) else {
+        let Some(mut watch) = LayoutWatch::new(&file, Bytes(8 * M)) else {
             let _ = std::io::Write::write_all(
                 &mut std::io::stderr(),
                 b"skipped: the temporary folder's file system tells no extents\n",

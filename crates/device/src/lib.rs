@@ -33,7 +33,9 @@ pub use blocks::Blocks;
 pub use buffer::Data;
 pub use clock::unix_now;
 pub use counters::Counters;
-pub use device::{Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream};
+pub use device::{
+    Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Sequence, Snapshot, Stop, Stream,
+};
 pub use engine::{Buffering, Discard, Engine, EngineOptions};
 pub use incident::Incidents;
 pub use io::{Arrival, Io, IoRecord, Mode};

@@ -126,7 +126,7 @@ pub fn measure_overhead() -> Overhead {
     let keep = KeepAll::new(IOS as usize);
     let stop = Stop::new();
     let end = NullDevice::new(Bytes(1 << 30))
-        .run(vec![stream], &keep, RunLimits { time: None, stop: &stop })
+        .run(vec![stream], &keep, RunLimits { time: None, stop: &stop, sequence: None })
         .expect("the null device cannot fail");
     let mut responses: Vec<u64> = keep.records().iter().map(|r| r.response().0).collect();
     responses.sort_unstable();
@@ -157,7 +157,7 @@ mod tests {
         let keep = KeepAll::new(7);
         let stop = Stop::new();
         let end = NullDevice::new(Bytes(1 << 30))
-            .run(vec![reads(100)], &keep, RunLimits { time: None, stop: &stop })
+            .run(vec![reads(100)], &keep, RunLimits { time: None, stop: &stop, sequence: None })
             .unwrap();
         let records = keep.records();
         assert_eq!((end.ios, records.len()), (100, 100));
@@ -170,7 +170,7 @@ mod tests {
     fn parallel_streams_are_told_apart() {
         let keep = KeepAll::new(16);
         let stop = Stop::new();
-        let limits = RunLimits { time: None, stop: &stop };
+        let limits = RunLimits { time: None, stop: &stop, sequence: None };
         let end =
             NullDevice::new(Bytes(1 << 30)).run((0..4).map(|_| reads(50)).collect(), &keep, limits).unwrap();
         assert_eq!(end.ios, 200);
@@ -193,7 +193,7 @@ mod tests {
         };
         let keep = KeepAll::new(1 << 16);
         let stop = Stop::new();
-        let limits = RunLimits { time: Some(Nanos::from_millis(5)), stop: &stop };
+        let limits = RunLimits { time: Some(Nanos::from_millis(5)), stop: &stop, sequence: None };
         let end = NullDevice::new(Bytes(1 << 30))
             .run(vec![Box::new(std::iter::repeat(io))], &keep, limits)
             .unwrap();
@@ -209,7 +209,7 @@ mod tests {
         assert!(stop.after_this_run() && !stop.now());
         stop.ask();
         let keep = KeepAll::new(8);
-        let limits = RunLimits { time: None, stop: &stop };
+        let limits = RunLimits { time: None, stop: &stop, sequence: None };
         let end = NullDevice::new(Bytes(1 << 30)).run(vec![reads(1000)], &keep, limits).unwrap();
         assert!(end.interrupted);
         assert_eq!(end.ios, 0);

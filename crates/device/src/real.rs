@@ -5,10 +5,10 @@ use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, wait_until};
 use crate::device::{Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
 use crate::engine::{Discard, Engine, EngineOptions};
-use crate::io::{Io, Mode};
-use crate::layout::Watch;
+use crate::io::{Io, IoRecord, Mode};
+use crate::layout::LayoutWatch;
 use crate::stamp::Key;
-use crate::sync::{Shared, Target, Worker, stream_loop};
+use crate::sync::{Shared, SyncTarget, Worker, stream_loop};
 use crate::units::Nanos;
 use crate::uring::{RingWorker, ring_loop};
 use std::fs::File;
@@ -30,9 +30,12 @@ pub struct RealDevice {
     epoch: Epoch,
     workers: Vec<Worker<FileTarget>>,
     rings: Vec<RingWorker>,
+    /// The ring of the last run with a queue depth of its own, and how many there were.
+    queue: Option<RingWorker>,
+    queues: u64,
     /// How a file lies on its disk; `None` for block devices and where the
     /// file system does not tell.
-    watch: Option<Watch>,
+    watch: Option<LayoutWatch>,
     /// How the file lies was looked at, and nothing was done since.
     looked: bool,
 }
@@ -62,12 +65,15 @@ impl RealDevice {
             epoch: Epoch::start(),
             workers: Vec::new(),
             rings: Vec::new(),
+            queue: None,
+            queues: 0,
             watch: None,
             looked: false,
         };
         device.grow_workers(1)?;
         let first = &device.workers[0].target;
-        device.watch = if first.is_block_device { None } else { Watch::new(&first.file, geometry.capacity) };
+        device.watch =
+            if first.is_block_device { None } else { LayoutWatch::new(&first.file, geometry.capacity) };
         Ok(device)
     }
 
@@ -75,7 +81,7 @@ impl RealDevice {
     /// opened: what follows would be answered without the disk. Asked just before
     /// a run: where there are none the run does not look again.
     pub fn has_new_holes(&mut self) -> bool {
-        let has = self.watch.as_mut().is_some_and(Watch::before);
+        let has = self.watch.as_mut().is_some_and(LayoutWatch::before);
         self.looked = !has;
         has
     }
@@ -83,7 +89,7 @@ impl RealDevice {
     /// True where the run that ended trimmed; forgets it.
     fn trimmed(&mut self) -> bool {
         let of_workers = self.workers.iter_mut().map(|worker| &mut worker.target.trimmed);
-        let of_rings = self.rings.iter_mut().map(|ring| &mut ring.trimmed);
+        let of_rings = self.rings.iter_mut().chain(&mut self.queue).map(|ring| &mut ring.trimmed);
         // Counted, as all of them are to be forgotten.
         of_workers.chain(of_rings).filter_map(|trimmed| std::mem::take(trimmed).then_some(())).count() > 0
     }
@@ -123,6 +129,23 @@ impl RealDevice {
         Ok(())
     }
 
+    /// The ring that keeps `queue_depth` IOs of one sequence under way.
+    fn queue_of(&mut self, queue_depth: u32, poll: bool) -> Result<&mut RingWorker, DeviceError> {
+        let kept = self.queue.take().filter(|ring| ring.queue_depth() == queue_depth);
+        let ring = match kept {
+            Some(ring) => ring,
+            None => {
+                // A number that no stream's buffers have, nor those of another depth.
+                self.queues += 1;
+                let index = IoRecord::MAX_STREAMS as u64 + self.queues;
+                let (name, file) = (self.name.clone(), (self.opener)()?);
+                let ring = RingWorker::new(name, file, queue_depth, poll, &self.options, self.key, index)?;
+                ring.telling_of_streams()
+            }
+        };
+        Ok(self.queue.insert(ring))
+    }
+
     /// How the device is driven.
     pub fn options(&self) -> &EngineOptions {
         &self.options
@@ -142,16 +165,21 @@ impl Device for RealDevice {
     ) -> Result<RunEnd, DeviceError> {
         let shared = Shared::new(recorder, limits);
         if !std::mem::take(&mut self.looked) {
-            self.watch.as_mut().map(Watch::before);
+            self.watch.as_mut().map(LayoutWatch::before);
         }
         // Of a run that failed.
         self.trimmed();
-        let mut end = match self.options.engine {
-            Engine::Sync => {
+        let mut end = match (self.options.engine, limits.sequence) {
+            (Engine::Sync, _) => {
                 self.grow_workers(streams.len())?;
                 shared.run_all(streams, &mut self.workers, false, stream_loop)
             }
-            Engine::IoUring { queue_depth, poll } => {
+            (Engine::IoUring { poll, .. }, Some(sequence)) => {
+                let told = streams.len();
+                let ring = self.queue_of(told as u32, poll)?;
+                shared.run_queue((sequence.0)(), told, ring, ring_loop)
+            }
+            (Engine::IoUring { queue_depth, poll }, None) => {
                 self.grow_rings(streams.len(), queue_depth, poll)?;
                 shared.run_all(streams, &mut self.rings, true, ring_loop)
             }
@@ -232,7 +260,7 @@ impl FileTarget {
     }
 }
 
-impl Target for FileTarget {
+impl SyncTarget for FileTarget {
     #[inline]
     fn io(&mut self, io: &Io, buffer: &mut [u8]) -> Result<(), DeviceError> {
         let moved = match io.mode {

@@ -247,7 +247,7 @@ impl Examination {
         &self.notes
     }
 
-    /// Where a block device was looked at for unknown contents, and how surely
+    /// Where a block device was looked at for unknown contents, and how certain
     /// none were missed; `None` where something else says whose it is.
     pub fn looked(&self) -> Option<String> {
         self.looked.as_ref().map(Looked::statement)

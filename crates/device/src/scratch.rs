@@ -28,7 +28,7 @@ use crate::device::Stop;
 use crate::units::Bytes;
 use fill::{Filler, fill};
 use header::Header;
-use sidecar::{Found, Programmed, Sidecar};
+use sidecar::{FoundSidecar, Programmed, Sidecar};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -213,6 +213,27 @@ fn open_to_look(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
 }
 
+/// Whether a scratch file of `size` can be made at `path`, as far as it shows beforehand.
+///
+/// # Errors
+/// As of [`create`].
+pub fn may_be_made(path: &Path, size: Bytes) -> Result<(), ScratchError> {
+    // What an unfinished one takes up is free again before it is made anew.
+    if path.metadata().is_ok_and(|meta| meta.size() > 0) {
+        return Ok(());
+    }
+    check_size(size)?;
+    check_room(path, Bytes(size.0.saturating_add(UNIT)))
+}
+
+fn check_size(size: Bytes) -> Result<(), ScratchError> {
+    if size.0 == 0 || !size.0.is_multiple_of(UNIT) {
+        let instead = Bytes(size.0.div_ceil(UNIT).max(1) * UNIT).exact();
+        return Err(ScratchError::Size { size, instead });
+    }
+    Ok(())
+}
+
 fn exists(path: &Path, why: impl Into<String>) -> ScratchError {
     ScratchError::Exists { path: path.to_path_buf(), why: why.into() }
 }
@@ -232,10 +253,7 @@ pub fn create(
     progress: &mut dyn FnMut(Bytes, Bytes),
     stop: &Stop,
 ) -> Result<Scratch, ScratchError> {
-    if size.0 == 0 || !size.0.is_multiple_of(UNIT) {
-        let instead = Bytes(size.0.div_ceil(UNIT).max(1) * UNIT).exact();
-        return Err(ScratchError::Size { size, instead });
-    }
+    check_size(size)?;
     let length = |size: Bytes| Bytes(size.0.saturating_add(UNIT));
     check_room(path, length(size))?;
     let guard = Partial::start(path)?;
@@ -250,7 +268,7 @@ pub fn create(
     sidecar.size = written.0;
     finish(&guard.file, &mut filler, &sidecar).map_err(path_error("cannot finish", path))?;
     let fragmentation = layout(&guard.file, path, length(written))?;
-    if !matches!(sidecar::read(path), Found::Ours(found) if found.key == sidecar.key) {
+    if !matches!(sidecar::read(path), FoundSidecar::Ours(found) if found.key == sidecar.key) {
         return Err(exists(&sidecar::path_of(path), "somebody changed it; name another file"));
     }
     sidecar.complete = true;
@@ -313,7 +331,7 @@ fn remove_behind(path: &Path, file: &File) -> Result<(), ScratchError> {
     let found = ours_and_free(path, file, Ours::Any)?;
     unlink(path, file)?;
     let sidecar = sidecar::path_of(path);
-    if matches!(sidecar::read(path), Found::Ours(now) if now.key == found.key) {
+    if matches!(sidecar::read(path), FoundSidecar::Ours(now) if now.key == found.key) {
         std::fs::remove_file(&sidecar).map_err(path_error("cannot remove", &sidecar))?;
     }
     Ok(())
@@ -335,7 +353,7 @@ fn unlink(path: &Path, file: &File) -> Result<(), ScratchError> {
 /// its sidecar. `None` where there is no sidecar of ours, or one without a key.
 pub fn identity(path: &Path) -> Option<String> {
     match sidecar::read(path) {
-        Found::Ours(found) => Some(format!("{:#018x}", found.key.0)),
+        FoundSidecar::Ours(found) => Some(format!("{:#018x}", found.key.0)),
         _ => None,
     }
 }
@@ -360,7 +378,7 @@ struct Partial {
 impl Partial {
     fn start(path: &Path) -> Result<Partial, ScratchError> {
         let sidecar = sidecar::path_of(path);
-        if sidecar.symlink_metadata().is_ok() && sidecar::read(path) == Found::Nothing {
+        if sidecar.symlink_metadata().is_ok() && sidecar::read(path) == FoundSidecar::Nothing {
             let why = "it is where the sidecar would be and is none of uflip's; name another file";
             return Err(exists(&sidecar, why));
         }
@@ -417,6 +435,9 @@ fn room(dir: &Path) -> io::Result<(u64, u64)> {
     };
     #[allow(clippy::unnecessary_cast, reason = "these fields have 32 bits on some systems")]
     let (unit, free, all) = (stat.f_frsize as u64, stat.f_bavail as u64, stat.f_blocks as u64);
+    if stat.f_flag & libc::ST_RDONLY != 0 {
+        return Err(io::Error::from_raw_os_error(libc::EROFS));
+    }
     Ok((free.saturating_mul(unit), all.saturating_mul(unit)))
 }
 
@@ -426,8 +447,7 @@ fn check_room(path: &Path, size: Bytes) -> Result<(), ScratchError> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let (free, all) =
-        room(parent).map_err(path_error("cannot learn how full the disk is that holds", parent))?;
+    let (free, all) = room(parent).map_err(path_error("cannot make a scratch file in", parent))?;
     fits(path, size, Bytes(free), Bytes(all))
 }
 

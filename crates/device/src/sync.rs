@@ -19,14 +19,14 @@ use crate::watch::Watch;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where the loop sends an IO. Two exist: a file descriptor and nothing.
-pub(crate) trait Target: Send {
+pub(crate) trait SyncTarget: Send {
     /// Does the IO and returns when it is done.
     fn io(&mut self, io: &Io, buffer: &mut [u8]) -> Result<(), DeviceError>;
 }
 
 /// Called by a stream when it is ready: waits for the others and gives the
 /// moment at which all begin, or `None` where the run is given up before.
-pub(crate) type Start<'a> = dyn Fn() -> Option<Epoch> + Sync + 'a;
+pub(crate) type StartGate<'a> = dyn Fn() -> Option<Epoch> + Sync + 'a;
 
 /// What one stream came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,7 @@ impl<'a> Shared<'a> {
         streams: Vec<Stream>,
         workers: &mut [W],
         in_flight: bool,
-        body: impl Fn(&Shared, u16, &mut W, Stream, &Start) -> Result<StreamEnd, DeviceError> + Sync,
+        body: impl Fn(&Shared, u16, &mut W, Stream, &StartGate) -> Result<StreamEnd, DeviceError> + Sync,
     ) -> Result<RunEnd, DeviceError> {
         assert!(streams.len() <= workers.len() && streams.len() <= IoRecord::MAX_STREAMS);
         let watch = Watch::begin(self.recorder, streams.len(), in_flight);
@@ -74,12 +74,27 @@ impl<'a> Shared<'a> {
         Ok(RunEnd { incidents: watch.end(), ..whole(&ends) })
     }
 
+    /// Runs one stream in the caller's thread with IOs under way while it hands
+    /// records over, which it tells of as of `told` streams.
+    pub(crate) fn run_queue<W>(
+        &self,
+        stream: Stream,
+        told: usize,
+        worker: &mut W,
+        body: impl Fn(&Shared, u16, &mut W, Stream, &StartGate) -> Result<StreamEnd, DeviceError>,
+    ) -> Result<RunEnd, DeviceError> {
+        let watch = Watch::begin(self.recorder, told, true);
+        let watched = Shared::new(&watch, self.limits);
+        let end = body(&watched, 0, worker, stream, &|| Some(watch.start()))?;
+        Ok(RunEnd { incidents: watch.end(), ..whole(&[end]) })
+    }
+
     fn run_watched<W: Send>(
         &self,
         watch: &Watch<'_>,
         streams: Vec<Stream>,
         workers: &mut [W],
-        body: impl Fn(&Shared, u16, &mut W, Stream, &Start) -> Result<StreamEnd, DeviceError> + Sync,
+        body: impl Fn(&Shared, u16, &mut W, Stream, &StartGate) -> Result<StreamEnd, DeviceError> + Sync,
     ) -> Result<Vec<StreamEnd>, DeviceError> {
         let count = streams.len();
         if count == 1 {
@@ -140,12 +155,12 @@ pub(crate) struct Worker<T> {
 }
 
 /// THE timed loop of the synchronous engine.
-pub(crate) fn stream_loop<T: Target>(
+pub(crate) fn stream_loop<T: SyncTarget>(
     shared: &Shared<'_>,
     index: u16,
     worker: &mut Worker<T>,
     mut stream: Stream,
-    start: &Start<'_>,
+    start: &StartGate<'_>,
 ) -> Result<StreamEnd, DeviceError> {
     let mut end = StreamEnd::default();
     let deadline = shared.limits.time.unwrap_or(Nanos(u64::MAX));
@@ -189,7 +204,7 @@ pub(crate) fn stream_loop<T: Target>(
 /// A target that does nothing: what is left is the tool's own cost.
 pub(crate) struct NoTarget;
 
-impl Target for NoTarget {
+impl SyncTarget for NoTarget {
     #[inline(always)]
     fn io(&mut self, io: &Io, buffer: &mut [u8]) -> Result<(), DeviceError> {
         std::hint::black_box((io.offset, buffer.as_ptr()));

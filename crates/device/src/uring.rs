@@ -4,7 +4,10 @@
 //! another goes out as soon as one comes back. The response time of an IO runs from
 //! the reading of the clock just before the call that submits it to a reading taken
 //! when its completion is reaped from the queue; both are its own. Completions are
-//! reaped after every call, also after one that only submits. A pause in the pattern
+//! reaped after every call, also after one that only submits. A call that submits does
+//! not wait where others are under way: workers of the kernel are often done by its
+//! end, and the loop need not sleep and be woken; only where nothing was done the next
+//! call waits. A pause in the pattern
 //! lets the queue run empty first. In an open loop an IO goes out at its intended
 //! instant where there is room for it, else as soon as there is; while the next one's
 //! instant is ahead, completions are waited for until shortly before it. Files and buffers are registered where the kernel
@@ -23,13 +26,13 @@ mod ring;
 
 use crate::buffer::IoBuffer;
 use crate::clock::{SPIN, wait_until};
-use crate::device::{DeviceError, Stream};
+use crate::device::{Chunk, DeviceError, Stream};
 use crate::engine::{Discard, EngineOptions};
 use crate::io::{Arrival, Io, IoRecord, Mode};
 use crate::stamp::Key;
-use crate::sync::{Shared, Start, StreamEnd};
+use crate::sync::{Shared, StartGate, StreamEnd};
 use crate::units::{Bytes, Nanos};
-use entry::{Goal, Memory, entry};
+use entry::{BufferMemory, Goal, entry};
 use io_uring::cqueue::CompletionQueue;
 use io_uring::squeue::SubmissionQueue;
 use io_uring::types::{SubmitArgs, Timespec};
@@ -37,6 +40,7 @@ use io_uring::{EnterFlags, Submitter};
 use ring::Ring;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -52,14 +56,16 @@ pub(crate) struct RingWorker {
     poll: bool,
     /// The thread that made it: where a single stream's loop runs, every time.
     home: ThreadId,
+    /// Streams that its records tell of, in turn.
+    told: u16,
     slots: Slots,
-    target: Target,
+    target: UringTarget,
     /// A trim was among the IOs since this was last looked at.
     pub(crate) trimmed: bool,
 }
 
 /// Where the IOs go.
-struct Target {
+struct UringTarget {
     name: Arc<str>,
     file: File,
     is_block_device: bool,
@@ -75,6 +81,8 @@ struct Slots {
 /// One IO in flight.
 struct Slot {
     io: Io,
+    /// Which stream it is told of as.
+    stream: u16,
     submit: Nanos,
     buffer: IoBuffer,
     /// Its buffer is as large as when it was registered.
@@ -107,10 +115,23 @@ impl RingWorker {
             queue_depth,
             poll,
             home: std::thread::current().id(),
+            told: 1,
             slots: Slots::new((0..u64::from(queue_depth)).map(buffer)),
-            target: Target { name, file, is_block_device, discard: options.discard },
+            target: UringTarget { name, file, is_block_device, discard: options.discard },
             trimmed: false,
         })
+    }
+
+    /// The same for a sequence that stands for as many streams as the queue is deep:
+    /// IO number `i` is told of as stream `i` modulo the depth.
+    pub(crate) fn telling_of_streams(mut self) -> RingWorker {
+        self.told = self.queue_depth as u16;
+        self
+    }
+
+    /// IOs under way at most.
+    pub(crate) fn queue_depth(&self) -> u32 {
+        self.queue_depth
     }
 
     /// Has a ring that the present thread may use.
@@ -164,7 +185,7 @@ impl RingWorker {
     }
 }
 
-impl Target {
+impl UringTarget {
     /// As the entries have it, with the file registered or not.
     fn to(&self, registered: bool) -> Goal<'_> {
         Goal { file: &self.file, registered, is_block_device: self.is_block_device }
@@ -227,7 +248,7 @@ impl Target {
 impl Slots {
     fn new(buffers: impl Iterator<Item = IoBuffer>) -> Slots {
         let all: Vec<Slot> = buffers
-            .map(|buffer| Slot { io: NO_IO, submit: Nanos::ZERO, buffer, registered: false })
+            .map(|buffer| Slot { io: NO_IO, stream: 0, submit: Nanos::ZERO, buffer, registered: false })
             .collect();
         let capacity = all.len();
         Slots { all, free: (0..capacity).rev().collect() }
@@ -250,7 +271,7 @@ impl Slots {
         }
         let start = slot.buffer.prepare(&io).as_mut_ptr();
         slot.io = io;
-        let memory = Memory { start, registered: slot.registered.then_some(index as u16) };
+        let memory = BufferMemory { start, registered: slot.registered.then_some(index as u16) };
         let entry = entry(&io, memory, goal).user_data(index as u64);
         // SAFETY: the entry's buffer belongs to the slot, which is not touched
         // again before its completion is seen; the descriptor is the worker's.
@@ -281,7 +302,7 @@ enum Wanted {
 
 /// The IOs of a run on their way through the ring's two queues.
 struct Flight<'a> {
-    target: &'a Target,
+    target: &'a UringTarget,
     goal: Goal<'a>,
     /// Trims can be submitted here.
     may_trim: bool,
@@ -303,14 +324,16 @@ impl Flight<'_> {
 
     /// Puts `io` into the submission queue; gives its slot.
     #[inline]
-    fn put(&mut self, io: Io) -> Result<usize, DeviceError> {
+    fn put(&mut self, io: Io, stream: u16) -> Result<usize, DeviceError> {
         if io.mode == Mode::Trim {
             if !self.may_trim {
                 return Err(self.target.refused_trim());
             }
             *self.trimmed = true;
         }
-        Ok(self.slots.prepare(io, self.goal, &mut self.submissions))
+        let slot = self.slots.prepare(io, self.goal, &mut self.submissions);
+        self.slots.all[slot].stream = stream;
+        Ok(slot)
     }
 
     /// What to wait for after an IO was `put` into the queue or not, where the next
@@ -318,7 +341,8 @@ impl Flight<'_> {
     #[inline]
     fn wanted(&self, put: Option<usize>, ahead: Option<Nanos>) -> Wanted {
         match (put, ahead) {
-            (Some(_), _) if !self.slots.free.is_empty() => Wanted::Nothing,
+            // Alone in the queue, it is waited for in the call that submits it.
+            (Some(_), _) if self.slots.all.len() > 1 => Wanted::Nothing,
             (None, Some(ahead)) if ahead > SPIN && self.has_timeouts => {
                 Wanted::OneWithin(ahead.saturating_sub(SPIN))
             }
@@ -367,15 +391,15 @@ impl Flight<'_> {
         }
     }
 
-    /// The next IO that is done: what it was, when it was submitted, and what
-    /// the kernel says of it.
+    /// The next IO that is done: what it was, of which stream, when it was
+    /// submitted, and what the kernel says of it.
     #[inline]
-    fn done(&mut self) -> Option<(Io, Nanos, i32)> {
+    fn done(&mut self) -> Option<(Io, u16, Nanos, i32)> {
         let completion = self.completions.next()?;
         let at = completion.user_data() as usize;
         self.slots.free.push(at);
         let slot = &self.slots.all[at];
-        Some((slot.io, slot.submit, completion.result()))
+        Some((slot.io, slot.stream, slot.submit, completion.result()))
     }
 }
 
@@ -385,10 +409,11 @@ pub(crate) fn ring_loop(
     index: u16,
     worker: &mut RingWorker,
     stream: Stream,
-    start: &Start<'_>,
+    start: &StartGate<'_>,
 ) -> Result<StreamEnd, DeviceError> {
     worker.get_ready()?;
-    let RingWorker { ring, slots, target, trimmed, .. } = &mut *worker;
+    let RingWorker { ring, slots, target, trimmed, told, .. } = &mut *worker;
+    let told = index..index + *told;
     let ring = ring.as_mut().expect("a ring was made ready");
     let (goal, may_trim) = (target.to(ring.registered), target.may_trim(ring.has_commands));
     let has_timeouts = ring.uring.params().is_feature_ext_arg();
@@ -397,7 +422,7 @@ pub(crate) fn ring_loop(
         Flight { target, goal, may_trim, has_timeouts, trimmed, slots, submitter, submissions, completions };
     // Spares looking the ring's descriptor up in each call; Linux 5.18.
     let numbered = flight.submitter.register_ring_fd().is_ok();
-    let end = timed_loop(shared, index, &mut flight, stream, start);
+    let end = timed_loop(shared, told, &mut flight, stream, start);
     if numbered {
         let _ = flight.submitter.unregister_ring_fd();
     }
@@ -406,18 +431,19 @@ pub(crate) fn ring_loop(
     end
 }
 
-/// THE timed loop of the io_uring engine.
+/// THE timed loop of the io_uring engine; records tell of the streams `told`, in turn.
 fn timed_loop(
     shared: &Shared<'_>,
-    index: u16,
+    told: Range<u16>,
     flight: &mut Flight<'_>,
     stream: Stream,
-    start: &Start<'_>,
+    start: &StartGate<'_>,
 ) -> Result<StreamEnd, DeviceError> {
     let mut end = StreamEnd::default();
     let mut failure = None;
     let deadline = shared.limits.time.unwrap_or(Nanos(u64::MAX));
-    let mut chunk = shared.recorder.fresh();
+    let mut chunks: Vec<Chunk> = told.clone().map(|_| shared.recorder.fresh()).collect();
+    let mut next_told = told.start;
     let mut stream = stream.peekable();
     stream.peek();
     let Some(epoch) = start() else { return Ok(end) };
@@ -446,7 +472,8 @@ fn timed_loop(
                     wait_until(&epoch, arrival.due(end.last), shared.limits.stop);
                 }
                 let io = stream.next().expect("peeked");
-                put = flight.put(io).map_err(|refused| failure = Some(refused)).ok();
+                put = flight.put(io, next_told).map_err(|refused| failure = Some(refused)).ok();
+                next_told = if next_told + 1 == told.end { told.start } else { next_told + 1 };
             }
         }
         if flight.is_empty() {
@@ -454,20 +481,21 @@ fn timed_loop(
         }
         let wanted = flight.wanted(put, ahead);
         flight.enter(put, wanted, || epoch.now())?;
-        while let Some((io, submit, result)) = flight.done() {
+        while let Some((io, stream, submit, result)) = flight.done() {
             let done = epoch.now();
             if let Some(error) = flight.target.wrong(&io, result) {
                 failure.get_or_insert(error);
                 continue;
             }
-            chunk.push(IoRecord::measured(&io, index, submit, done));
+            let chunk = &mut chunks[usize::from(stream - told.start)];
+            chunk.push(IoRecord::measured(&io, stream, submit, done));
             end.ios += 1;
             end.last = done;
             if chunk.len() == chunk.capacity() {
-                chunk = shared.recorder.exchange(chunk);
+                *chunk = shared.recorder.exchange(std::mem::take(chunk));
             }
         }
     }
-    shared.recorder.finish(chunk);
+    chunks.into_iter().for_each(|chunk| shared.recorder.finish(chunk));
     failure.map_or(Ok(end), Err)
 }

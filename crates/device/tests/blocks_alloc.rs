@@ -78,6 +78,6 @@ fn nothing_is_allocated_for_a_request() {
         work(&mut traced, &mut buffers);
         let asked = ASKED.load(Ordering::SeqCst) - before;
         assert_eq!(asked, 0, "{name}: {asked} allocations for 4000 requests");
-        assert!(traced.finish().ios > 4000);
+        assert!(traced.finish().end.ios > 4000);
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use uflip_device::stamp::Key;
 use uflip_device::{
     Arrival, Buffering, Bytes, Data, Device, DeviceError, Discard, Engine, EngineOptions, Geometry, Io,
-    IoRecord, KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Stop, Stream,
+    IoRecord, KeepAll, Mode, Nanos, RealDevice, RunEnd, RunLimits, Sequence, Stop, Stream,
 };
 
 const SIZE: u64 = 4 << 20;
@@ -43,7 +43,7 @@ fn ios(mode: Mode, size: u32, offsets: impl IntoIterator<Item = u64>) -> Stream 
 
 fn run(device: &mut RealDevice, streams: Vec<Stream>) -> Result<(RunEnd, Vec<IoRecord>), DeviceError> {
     let keep = KeepAll::new(16);
-    let end = device.run(streams, &keep, RunLimits { time: None, stop: &Stop::new() })?;
+    let end = device.run(streams, &keep, RunLimits { time: None, stop: &Stop::new(), sequence: None })?;
     Ok((end, keep.records()))
 }
 
@@ -242,6 +242,62 @@ fn a_ring_serves_runs_of_any_number_of_streams_one_after_the_other() {
             let done = records.iter().filter(|r| r.stream() == stream).map(|r| r.submit() + r.response());
             let done: std::collections::BTreeSet<Nanos> = done.collect();
             assert_eq!(done.len(), 50, "stream {stream} of {streams}");
+        }
+    }
+}
+
+/// The most IOs that were under way at once, by what the records say.
+fn most_under_way(records: &[IoRecord]) -> i64 {
+    let begins = records.iter().map(|r| (r.submit(), 1));
+    let ends = records.iter().map(|r| (r.completion(), -1));
+    let mut moments: Vec<(Nanos, i64)> = begins.chain(ends).collect();
+    // One that ends at the moment at which another begins is not beside it.
+    moments.sort_unstable();
+    let under_way = moments.iter().scan(0, |now, (_, by)| {
+        *now += by;
+        Some(*now)
+    });
+    under_way.max().unwrap_or(0)
+}
+
+#[test]
+fn a_dealt_sequence_is_a_queue_of_one_ring_on_one_thread() {
+    const DEPTH: u64 = 8;
+    const IOS: u64 = 400;
+    let _one = common::serial();
+    let device = match common::LoopDevice::create(SIZE) {
+        Ok(device) => device,
+        Err(why) => return common::skipped(&format!("no loop device: {why}")),
+    };
+    // The option's depth is not the queue's.
+    let engine = Engine::IoUring { queue_depth: 32, poll: false };
+    let mut opened = open(device.path(), EngineOptions { engine, ..Default::default() });
+    // Large enough that a call is over long before its IO.
+    let size = 256 << 10;
+    let offset = move |i: u64| i * 7 % 16 * u64::from(size);
+    let here = std::thread::current().id();
+    let whole = move || -> Stream {
+        let io = move |i| {
+            assert_eq!(std::thread::current().id(), here, "the loop runs elsewhere");
+            let (arrival, mode) = (Arrival::CONSECUTIVE, Mode::Read);
+            Io { arrival, offset: Bytes(offset(i)), size, mode, pattern: 0 }
+        };
+        Box::new((0..IOS).map(io))
+    };
+    let dealt = |p: u64| ios(Mode::Read, size, (p..IOS).step_by(DEPTH as usize).map(offset));
+    for round in 0..2 {
+        let keep = KeepAll::new(16);
+        let stop = Stop::new();
+        let limits = RunLimits { time: None, stop: &stop, sequence: Some(Sequence(&whole)) };
+        let end = opened.run((0..DEPTH).map(dealt).collect(), &keep, limits).unwrap();
+        let records = keep.records();
+        assert_eq!((end.ios, records.len() as u64), (IOS, IOS), "round {round}");
+        assert_eq!(most_under_way(&records), DEPTH as i64, "round {round}");
+        // In the sequence's order, told of as the streams that it would be dealt to.
+        let mut by_submission = records;
+        by_submission.sort_by_key(IoRecord::submit);
+        for (i, record) in (0..).zip(&by_submission) {
+            assert_eq!((record.offset().0, u64::from(record.stream())), (offset(i), i % DEPTH), "IO {i}");
         }
     }
 }

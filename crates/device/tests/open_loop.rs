@@ -30,7 +30,7 @@ fn run(engine: Engine, streams: Vec<Stream>, time: Option<Nanos>) -> (RunEnd, Ve
     });
     let mut device = RealDevice::new("test", geometry, options, Key::DEVICE, opener).unwrap();
     let keep = KeepAll::new(16);
-    let end = device.run(streams, &keep, RunLimits { time, stop: &Stop::new() }).unwrap();
+    let end = device.run(streams, &keep, RunLimits { time, stop: &Stop::new(), sequence: None }).unwrap();
     let mut records = keep.records();
     records.sort_by_key(|r| (r.stream(), r.due()));
     (end, records)

@@ -6,8 +6,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 use uflip_measure::detect::enough::StopRule;
-use uflip_measure::detect::synthetic::{Series, generate};
-use uflip_measure::detect::{interval, lingering, period, proof, startup};
+use uflip_measure::detect::synthetic::{SyntheticSeries, generate};
+use uflip_measure::detect::{interval, lasting, period, proof, startup};
 
 fn line(name: &str, part: u64, all: u64, note: &str) {
     println!("{name:<46}{:>7.1} % of {all:>5}  {note}", 100.0 * part as f64 / all.max(1) as f64);
@@ -25,12 +25,12 @@ fn phases(n: u64, seed: u64) {
     line("period missed", p.missed, p.with, "");
     line("period off by more", p.off, p.with, "");
     line("false period", p.alarms, p.without, "target below 5 %");
-    let l = proof::lingerings(n, seed);
-    line("lingering within a factor of two", l.hit, l.with, "");
-    line("lingering missed", l.missed, l.with, "");
-    line("lingering too short for the pause", l.short, l.with, "");
-    line("lingering too long", l.long, l.with, "");
-    line("false lingering", l.alarms, l.without, "");
+    let l = proof::lasting_effects(n, seed);
+    line("lasting effect within a factor of two", l.hit, l.with, "");
+    line("lasting effect missed", l.missed, l.with, "");
+    line("lasting effect too short for the pause", l.short, l.with, "");
+    line("lasting effect too long", l.long, l.with, "");
+    line("false lasting effect", l.alarms, l.without, "");
 }
 
 fn means(n: u64, seed: u64) {
@@ -57,14 +57,14 @@ fn time<T>(name: &str, ios: usize, work: impl Fn() -> T) {
 fn times() {
     println!("\ntime for one series");
     for ios in [1_000, 100_000, 1_000_000] {
-        let series = Series {
+        let series = SyntheticSeries {
             ios,
             start_up_ios: Some(125),
             duty: 0.1,
             period_ios: Some(40.0),
             jitter: 0.1,
             noise: 0.2,
-            ..Series::default()
+            ..SyntheticSeries::default()
         };
         let values = generate(&series);
         time("start-up", ios, || startup::start_up(&values));
@@ -73,7 +73,7 @@ fn times() {
         time("bootstrap, 1000 resamples", ios, || {
             interval::block_bootstrap(&values, Some(40.0), 0.95, 1000, 1)
         });
-        time("lingering", ios, || lingering::lingering(&values, &values, &vec![0; ios]));
+        time("lasting", ios, || lasting::lasting_effect(&values, &values, &vec![0; ios]));
     }
 }
 

@@ -2,7 +2,7 @@
 //! are found on the device, by runs that are stored like all others.
 //!
 //! How: [`measure()`] is a script that goes from top to bottom: enforce the state;
-//! probe it until it is steady; test what lingers after writes; run long
+//! probe it until it is steady; test what lasts after writes; run long
 //! baselines; make the plan; execute it; probe the state again. It asks a
 //! [`Bench`] to perform steps and reads the records of the runs it needs. What it decides
 //! depends on its options and these records alone. So resuming is running
@@ -88,7 +88,7 @@ pub struct AutoOptions {
 
 /// Steps to be performed, with what belongs to them in the plan.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Phase {
+pub struct AutoPhase {
     /// In order.
     pub steps: Vec<Step>,
     /// Values left out.
@@ -103,7 +103,7 @@ pub struct Phase {
 
 /// The part of a stored plan that is still to be performed.
 #[derive(Clone, Copy, Debug)]
-pub struct Stored<'a> {
+pub struct StoredPlan<'a> {
     /// Steps beyond those performed so far.
     pub steps: &'a [Step],
     /// Values left out of the whole plan.
@@ -116,13 +116,13 @@ pub struct Stored<'a> {
 /// in the plan before any of them is executed.
 pub trait Bench {
     /// What the stored plan has beyond the steps performed so far.
-    fn stored(&self) -> Stored<'_>;
+    fn stored(&self) -> StoredPlan<'_>;
 
     /// Executes steps in order, those whose runs are stored already excepted.
     ///
     /// # Errors
     /// [`AutoError::Stopped`] where it was asked to stop, [`AutoError::Bench`].
-    fn perform(&mut self, phase: Phase) -> Result<(), AutoError>;
+    fn perform(&mut self, phase: AutoPhase) -> Result<(), AutoError>;
 
     /// The records of a stored run.
     ///
@@ -175,7 +175,7 @@ struct Script<'a> {
 
 /// How far [`measure()`] goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum AutoExtent {
     /// To the parameters: state, pause and lengths; no plan is made.
     Parameters,
     /// To the plan, which is stored and not performed.
@@ -190,7 +190,7 @@ pub enum Extent {
 /// [`AutoError`].
 pub fn measure(
     options: &AutoOptions,
-    extent: Extent,
+    extent: AutoExtent,
     bench: &mut dyn Bench,
 ) -> Result<Calibration, AutoError> {
     let limits = Limits::new(options.plan.preset, options.virtual_time, options.budget);
@@ -212,10 +212,10 @@ pub fn measure(
             script.long_baseline(baseline)?;
         }
     }
-    if extent != Extent::Parameters {
+    if extent != AutoExtent::Parameters {
         script.plan_and_execute(extent)?;
     }
-    if extent == Extent::Whole {
+    if extent == AutoExtent::Whole {
         script.probe_again()?;
     }
     Ok(script.found)
@@ -279,7 +279,7 @@ impl Script<'_> {
 
     /// Performs calibration steps.
     fn perform(&mut self, steps: Vec<Step>) -> Result<(), AutoError> {
-        self.bench.perform(Phase { steps, ..Phase::default() })
+        self.bench.perform(AutoPhase { steps, ..AutoPhase::default() })
     }
 
     /// The response times of runs, one after the other.
@@ -334,23 +334,18 @@ impl Script<'_> {
         };
         let news = words::baseline(baseline.name(), &found);
         if capped {
-            let width = found.interval.and_then(|i| i.relative_half_width());
-            let width = width.map_or("unknown".to_string(), |w| format!("±{:.0} %", 100.0 * w));
-            self.found.notes.push(format!(
-                "{baseline}: the long baseline ended after {} IOs before its mean was known to 5 %; it is {width}.",
-                found.ios
-            ));
+            self.found.notes.push(words::ended_early(baseline.name(), &found));
         }
         self.found.baselines.insert(baseline, found);
         self.bench.found(&self.found, &news)
     }
 
     /// Mean response times in ms; baselines that were not measured count as the
-    /// dearest one that was.
+    /// most expensive one that was.
     fn means(&self) -> Option<BaselineMeans> {
         let of = |b: Baseline| Some(self.found.baselines.get(&b)?.interval?.mean_ns / 1e6);
-        let dearest = Baseline::ALL.into_iter().filter_map(of).reduce(f64::max)?;
-        let mean = |b| of(b).unwrap_or(dearest);
+        let most = Baseline::ALL.into_iter().filter_map(of).reduce(f64::max)?;
+        let mean = |b| of(b).unwrap_or(most);
         Some(BaselineMeans {
             sr: mean(Baseline::Sr),
             rr: mean(Baseline::Rr),
@@ -361,7 +356,7 @@ impl Script<'_> {
 
     /// The plan: the stored one, else made of what was found. What is said of it
     /// follows from its steps and notes, so that it is the same after a resume.
-    fn plan_and_execute(&mut self, extent: Extent) -> Result<(), AutoError> {
+    fn plan_and_execute(&mut self, extent: AutoExtent) -> Result<(), AutoError> {
         let (options, needed) = self.found_options();
         let mut plan = empty_plan(&options, self.options.geometry);
         match self.stored_plan() {
@@ -375,8 +370,8 @@ impl Script<'_> {
         let news = self.found.plan.as_ref().map(words::plan).unwrap_or_default();
         self.bench.found(&self.found, &news)?;
         let Plan { steps, skipped, notes, .. } = plan;
-        let held = extent == Extent::Calibration;
-        self.bench.perform(Phase { steps, skipped, notes, main: true, held })
+        let held = extent == AutoExtent::Calibration;
+        self.bench.perform(AutoPhase { steps, skipped, notes, main: true, held })
     }
 
     /// The main part of the stored plan, where it has one: up to the probe.

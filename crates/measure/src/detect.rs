@@ -1,5 +1,5 @@
 //! Finds the method's parameters in series of response times: start-up,
-//! period, the mean's interval, when a run is long enough, what lingers after
+//! period, the mean's interval, when a run is long enough, what lasts after
 //! a batch of writes, whether the state is steady, why repeats differ, and the
 //! knees of the micro-benchmarks' curves.
 //!
@@ -15,7 +15,7 @@ pub mod drift;
 pub mod enough;
 pub mod interval;
 pub mod knee;
-pub mod lingering;
+pub mod lasting;
 pub mod long;
 pub mod period;
 pub mod proof;

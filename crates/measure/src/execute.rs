@@ -4,7 +4,11 @@
 //! abandoned when the device fails or somebody asks to stop at once. Runs that
 //! the sink already has are passed over, so the same call starts a plan and
 //! resumes it. A pause is only made between two things done by this call. A
-//! reset is done, also again, where a run before the next reset is missing. A
+//! reset is done, also again, where a run before the next reset is missing.
+//! A device in virtual time ends with its process, so that on one that is found
+//! again nothing is passed over: kept runs are done again in their places, with
+//! their resets and pauses, and not kept a second time. What a missing run meets
+//! is then, bit for bit, what it would have met without the interruption. A
 //! run that time was taken from (the process stopped, the machine suspended or
 //! paused) is not kept but measured again, after its pause; the last of
 //! [`ATTEMPTS`] is kept as it is and says what befell it.
@@ -15,10 +19,10 @@ use crate::pattern::PatternError;
 use crate::plan::summary::{ios_of, waits};
 use crate::plan::{Plan, Step};
 use crate::run::{Probes, RunOutcome, RunSpec, RunStats, Sink, SinkError};
-use crate::state::State;
+use crate::state::{Forget, State};
 use std::ops::Range;
 use uflip_device::rng::derive_seed;
-use uflip_device::{Device, DeviceError, Incidents, Nanos, RunEnd, RunLimits, Stop};
+use uflip_device::{Device, DeviceError, Incidents, Nanos, RunEnd, RunLimits, Sequence, Stop};
 
 /// How often a run is measured at most.
 pub const ATTEMPTS: u32 = 3;
@@ -155,7 +159,8 @@ pub enum ExecuteError {
     },
 }
 
-/// Executes `plan` on `device`, from its first missing run on.
+/// Executes `plan` on `device`, from its first missing run on; in virtual time up
+/// to the last missing one, as nothing meets what kept runs after it would leave.
 ///
 /// # Errors
 /// [`ExecuteError`] at the first run that fails; it is abandoned.
@@ -167,11 +172,16 @@ pub fn execute(
     control: Control<'_>,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Finished, ExecuteError> {
-    execute_steps(plan, 0..plan.steps.len(), device, sink, resetter, control, progress)
+    let missing = |step: &Step| matches!(step, Step::Run(spec) if !sink.has(spec.id));
+    let end = match device.is_virtual() {
+        true => plan.steps.iter().rposition(missing).map_or(0, |last| last + 1),
+        false => plan.steps.len(),
+    };
+    execute_steps(plan, 0..end, device, sink, resetter, control, progress)
 }
 
-/// The same for some of the plan's steps only. A pause among them is made even
-/// where it comes first, unless it is the plan's first step.
+/// The same for some of the plan's steps only, all of them. A pause among them is
+/// made even where it comes first, unless it is the plan's first step.
 ///
 /// # Errors
 /// As [`execute`].
@@ -188,7 +198,9 @@ pub fn execute_steps(
     let steps = steps.start.min(plan.steps.len())..steps.end.min(plan.steps.len());
     let within = &plan.steps[..steps.end];
     let of = within[steps.start..].iter().filter(|step| matches!(step, Step::Run(_))).count();
-    let mut walk = Walk { device, sink, control, progress, started, of, finished: Finished::default() };
+    let nothing_stays = device.is_virtual();
+    let finished = Finished::default();
+    let mut walk = Walk { device, sink, control, progress, started, of, nothing_stays, finished };
     let mut index = 0;
     let mut pause = Nanos::ZERO;
     // Earlier steps were done before, perhaps a moment ago.
@@ -197,18 +209,25 @@ pub fn execute_steps(
         match step {
             Step::Pause { nanos } => pause = (*nanos).max(pause),
             Step::Reset { state } => {
-                if !walk.any_missing(&within[number + 1..]) {
+                let stretch = &within[number + 1..];
+                if !walk.any_due(stretch) {
                     continue;
                 }
                 if walk.stop_asked() {
                     break;
                 }
-                walk.reset(request(plan, number, *state), resetter)?;
+                let again = !walk.any_missing(stretch);
+                walk.reset(request(plan, number, *state), resetter, again)?;
                 acted = true;
             }
             Step::Run(spec) if walk.sink.has(spec.id) => {
                 walk.finished.already_kept += 1;
                 index += 1;
+                if nothing_stays {
+                    let pausing = std::mem::take(&mut pause);
+                    walk.again(spec, if acted { pausing } else { Nanos::ZERO })?;
+                    acted = true;
+                }
             }
             Step::Run(spec) => {
                 let pausing = std::mem::take(&mut pause);
@@ -244,45 +263,6 @@ fn request(plan: &Plan, number: usize, state: State) -> ResetRequest {
     ResetRequest { state, seed: derive_seed(plan.seed, u64::MAX - number as u64) }
 }
 
-/// Does some of a plan's steps again and keeps nothing: brings a device in
-/// virtual time to where it was after them. True where it was stopped.
-///
-/// # Errors
-/// As [`execute`].
-pub fn replay_steps(
-    plan: &Plan,
-    steps: Range<usize>,
-    device: &mut dyn Device,
-    resetter: &mut Resetter<'_>,
-    stop: &Stop,
-) -> Result<bool, ExecuteError> {
-    let mut pause = Nanos::ZERO;
-    for (number, step) in plan.steps.iter().enumerate().take(steps.end).skip(steps.start) {
-        if stop.after_this_run() {
-            return Ok(true);
-        }
-        match step {
-            Step::Pause { nanos } => pause = (*nanos).max(pause),
-            Step::Reset { state } => {
-                resetter(request(plan, number, *state), device, stop)
-                    .map_err(|source| ExecuteError::Reset { state: *state, source })?;
-            }
-            Step::Run(spec) => {
-                let run = spec.id;
-                if pause > Nanos::ZERO {
-                    device.idle(std::mem::take(&mut pause), stop);
-                }
-                let streams = spec.streams().map_err(|source| ExecuteError::Pattern { run, source })?;
-                let limits = RunLimits { time: spec.time_limit, stop };
-                device
-                    .run(streams, &crate::state::Forget, limits)
-                    .map_err(|source| ExecuteError::Device { run, source })?;
-            }
-        }
-    }
-    Ok(stop.after_this_run())
-}
-
 /// The state of an execution.
 struct Walk<'a> {
     device: &'a mut dyn Device,
@@ -291,6 +271,9 @@ struct Walk<'a> {
     progress: &'a mut dyn FnMut(&Progress<'_>),
     started: Nanos,
     of: usize,
+    /// The device is as it is when made: in virtual time, which ends with its
+    /// process.
+    nothing_stays: bool,
     finished: Finished,
 }
 
@@ -303,13 +286,45 @@ impl Walk<'_> {
 
     /// Whether a run up to the next reset is missing.
     fn any_missing(&self, steps: &[Step]) -> bool {
-        let segment = steps.iter().take_while(|step| !matches!(step, Step::Reset { .. }));
-        segment.into_iter().any(|step| matches!(step, Step::Run(spec) if !self.sink.has(spec.id)))
+        let mut stretch = steps.iter().take_while(|step| !matches!(step, Step::Reset { .. }));
+        stretch.any(|step| matches!(step, Step::Run(spec) if !self.sink.has(spec.id)))
     }
 
-    fn reset(&mut self, request: ResetRequest, resetter: &mut Resetter<'_>) -> Result<(), ExecuteError> {
+    /// Whether a run up to the next reset is to be done, or done again.
+    fn any_due(&self, steps: &[Step]) -> bool {
+        let mut stretch = steps.iter().take_while(|step| !matches!(step, Step::Reset { .. }));
+        let any_run = self.nothing_stays && stretch.any(|step| matches!(step, Step::Run(_)));
+        any_run || self.any_missing(steps)
+    }
+
+    /// Does a kept run again, with the pause before it, and keeps nothing of it.
+    fn again(&mut self, spec: &RunSpec, pause: Nanos) -> Result<(), ExecuteError> {
+        if self.stop_asked() {
+            return Ok(());
+        }
+        let (run, stop) = (spec.id, self.control.stop);
+        if pause > Nanos::ZERO {
+            self.device.idle(pause, stop);
+        }
+        let streams = spec.streams().map_err(|source| ExecuteError::Pattern { run, source })?;
+        let whole = spec.sequence().map_err(|source| ExecuteError::Pattern { run, source })?;
+        let limits = RunLimits { time: spec.time_limit, stop, sequence: whole.as_deref().map(Sequence) };
+        let end = self.device.run(streams, &Forget, limits);
+        self.finished.stopped |= end.map_err(|source| ExecuteError::Device { run, source })?.interrupted;
+        Ok(())
+    }
+
+    /// Brings the device to a state; that of kept runs alone is not told of.
+    fn reset(
+        &mut self,
+        request: ResetRequest,
+        resetter: &mut Resetter<'_>,
+        again: bool,
+    ) -> Result<(), ExecuteError> {
         let state = request.state;
-        (self.progress)(&Progress::Resetting { state });
+        if !again {
+            (self.progress)(&Progress::Resetting { state });
+        }
         let end = resetter(request, self.device, self.control.stop)
             .map_err(|source| ExecuteError::Reset { state, source })?;
         self.finished.stopped |= end.interrupted;
@@ -368,11 +383,13 @@ impl Walk<'_> {
     ) -> Result<Option<Incidents>, ExecuteError> {
         let run = spec.id;
         let streams = spec.streams().map_err(|source| ExecuteError::Pattern { run, source })?;
+        let whole = spec.sequence().map_err(|source| ExecuteError::Pattern { run, source })?;
         (self.progress)(&Progress::RunStarted { spec, index, of: self.of });
         self.sink.begin(spec).map_err(|source| ExecuteError::Sink { run, source })?;
         let started = self.device.now();
         let started_unix_ns = (!self.device.is_virtual()).then(self.control.unix_now);
-        let limits = RunLimits { time, stop: self.control.stop };
+        let sequence = whole.as_deref().map(Sequence);
+        let limits = RunLimits { time, stop: self.control.stop, sequence };
         let end = match self.device.run(streams, self.sink.recorder(), limits) {
             Ok(end) => end,
             Err(source) => {

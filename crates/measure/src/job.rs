@@ -30,9 +30,9 @@ use std::fmt;
 use uflip_device::{Buffering, Bytes, Data, Nanos};
 
 pub use check::{Assumed, LineCost, costs};
-pub use drive::{DriveError, Kept, drive};
+pub use drive::{DriveError, Throughputs, drive};
 pub use expand::{ExpandError, JobPlan, expand};
-pub use meaning::{Burst, Extent, JobRun, Role};
+pub use meaning::{Burst, JobRun, Role, RunExtent};
 pub use parse::parse;
 
 /// What a job file says.

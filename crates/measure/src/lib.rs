@@ -1,4 +1,4 @@
-//! uFLIP proper: patterns, the nine micro-benchmarks, plans and their
+//! uFLIP proper: patterns, the micro-benchmarks, plans and their
 //! execution. Knows no concrete device.
 #![forbid(unsafe_code)]
 
@@ -12,15 +12,15 @@ pub mod micro;
 pub mod names;
 pub mod pattern;
 pub mod plan;
+pub mod program;
 pub mod run;
 pub mod state;
 
 pub use execute::{
     Budget, Control, ExecuteError, Finished, Progress, ResetRequest, Resetter, execute, execute_steps,
-    replay_steps,
 };
 pub use micro::{Curve, MicroBenchmark, Override, Overrides, Preset, Skipped};
-pub use pattern::{Baseline, Basic, Location, Mode, Pattern, PatternError, Ratio, Timing, mix_counts};
+pub use pattern::{Baseline, Basic, Location, Pattern, PatternError, PatternMode, Ratio, Timing, mix_counts};
 pub use plan::check::PlanFault;
 pub use plan::{Method, Plan, PlanError, PlanOptions, Step, make_plan};
 pub use state::State;

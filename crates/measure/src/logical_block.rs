@@ -5,7 +5,8 @@
 //! 1 GB) are written in order and then in random order without an address
 //! twice, synchronously. The first size at which both throughputs are equal is
 //! the logical block. How: the passes are runs of an ordinary job ([`job`]), so
-//! every IO is kept; [`judge`] is a pure function of their means.
+//! every IO is kept; [`search`] does them size after size and [`judge`] is a pure
+//! function of their means.
 //!
 //! Two rules, both reported. The paper's: the whole numbers of both throughputs
 //! in MB/s (10^6) are the same. The statistical one: the 95 % confidence interval
@@ -18,11 +19,14 @@
 //! passes of the same kind differ by more than 1 MB/s; "1 GB" is called "rather ad
 //! hoc" there, so several amounts can be compared.
 
-use crate::job::{Job, JobPlan, JobRun, Role, expand, parse};
-use crate::run::RtStats;
+use crate::execute::{Control, Progress};
+use crate::job::drive::drive_segment;
+use crate::job::{DriveError, Job, JobPlan, JobRun, Role, Throughputs, expand, parse};
+use crate::plan::Step;
+use crate::run::{RtStats, Sink};
 use serde::Serialize;
-use std::collections::BTreeMap;
-use uflip_device::{Bytes, Geometry};
+use std::collections::{BTreeMap, BTreeSet};
+use uflip_device::{Bytes, Device, Geometry};
 
 /// The first write size.
 pub const START: Bytes = Bytes(4096);
@@ -54,7 +58,7 @@ pub struct Pass {
 
 /// What was found with one amount of bytes a pass.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct BlockVerdict {
     /// Written in each pass.
     pub bytes_per_pass: Bytes,
     /// The answer: by the statistical rule; `None` where no size was equal.
@@ -117,10 +121,10 @@ pub fn compare(block: Bytes, sequential: Mean, random: Mean) -> Pass {
 }
 
 /// What the passes of one amount of bytes say.
-pub fn judge(bytes_per_pass: Bytes, passes: Vec<Pass>) -> Found {
+pub fn judge(bytes_per_pass: Bytes, passes: Vec<Pass>) -> BlockVerdict {
     let first = |equal: fn(&Pass) -> bool| passes.iter().find(|p| equal(p)).map(|p| p.block_bytes);
     let (whole, statistics) = (first(|p| p.equal_whole_numbers), first(|p| p.equal_statistically));
-    Found {
+    BlockVerdict {
         bytes_per_pass,
         logical_block_bytes: statistics,
         by_whole_numbers: whole,
@@ -130,7 +134,7 @@ pub fn judge(bytes_per_pass: Bytes, passes: Vec<Pass>) -> Found {
 }
 
 /// True once both rules have an answer: nothing larger need be written.
-pub fn is_settled(found: &Found) -> bool {
+pub fn is_settled(found: &BlockVerdict) -> bool {
     found.by_whole_numbers.is_some() && found.by_statistics.is_some()
 }
 
@@ -171,8 +175,61 @@ pub fn plan(job: &Job, target: &str, geometry: Geometry, seed: u64) -> Result<Jo
     expand(job, target, geometry, seed).map_err(|e| e.to_string())
 }
 
+/// Writes size after size until both rules have their answer for each amount.
+/// `known` are the means of what the sink has already; each counts when its size
+/// comes, so that a search that was interrupted does what it would have done.
+/// `tried` hears of each size. True where it was stopped from outside.
+///
+/// # Errors
+/// [`DriveError`] at the first run that fails.
+pub fn search(
+    planned: &JobPlan,
+    known: &BTreeMap<u32, Mean>,
+    device: &mut dyn Device,
+    sink: &mut dyn Sink,
+    control: Control<'_>,
+    progress: &mut dyn FnMut(&Progress<'_>),
+    tried: &mut dyn FnMut(&Pass),
+) -> Result<bool, DriveError> {
+    let (mut means, mut settled) = (BTreeMap::new(), BTreeSet::new());
+    for segment in &planned.segments {
+        if settled.contains(&segment.line_number) {
+            continue;
+        }
+        let mut note = |event: &Progress<'_>| {
+            if let Progress::RunFinished { spec, stats, .. } = event {
+                means.extend(Mean::of(&stats.all).map(|mean| (spec.id, mean)));
+            }
+            progress(event);
+        };
+        let done =
+            drive_segment(planned, segment, device, sink, &mut Throughputs::new(), control, &mut note)?;
+        if done.stopped {
+            return Ok(true);
+        }
+        let of_segment = planned.plan.steps[segment.steps.clone()].iter().filter_map(|step| match step {
+            Step::Run(spec) => Some((spec.id, *known.get(&spec.id)?)),
+            _ => None,
+        });
+        means.extend(of_segment);
+        let so_far = evaluate(planned, &means, segment.line_number);
+        if let Some(pass) = so_far.passes.last() {
+            tried(pass);
+        }
+        if is_settled(&so_far) {
+            settled.insert(segment.line_number);
+        }
+    }
+    Ok(false)
+}
+
+/// The answer of each amount.
+pub fn answers(planned: &JobPlan, means: &BTreeMap<u32, Mean>) -> Vec<BlockVerdict> {
+    lines(planned).into_iter().map(|line| evaluate(planned, means, line)).collect()
+}
+
 /// What the finished runs say of the job's line with this number.
-pub fn evaluate(planned: &JobPlan, means: &BTreeMap<u32, Mean>, line_number: usize) -> Found {
+pub fn evaluate(planned: &JobPlan, means: &BTreeMap<u32, Mean>, line_number: usize) -> BlockVerdict {
     let passes = || {
         let of_line = |run: &JobRun| run.line_number == line_number && run.role == Role::Measured;
         planned.plan.runs().filter_map(|spec| Some((spec, spec.job()?))).filter(move |(_, run)| of_line(run))

@@ -1,4 +1,5 @@
-//! The nine micro-benchmarks, one file each, each a row of Table 1.
+//! The micro-benchmarks, one file each: the nine of 2009, each a row of Table 1, and
+//! what came later.
 //!
 //! What: a [`Row`] says what a micro-benchmark is called, which parameter it
 //! varies over which values and curves, and gives the reference pattern for
@@ -8,6 +9,7 @@
 
 use crate::names::NameError;
 use crate::pattern::{Baseline, Basic, Pattern};
+use crate::run::RunSection;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,6 +90,8 @@ pub struct Row {
     pub usual: bool,
     /// The varying parameter as the papers call it.
     pub parameter: &'static str,
+    /// Its values stand side by side in a chart: steps forward and backward, ratios.
+    pub categorical: bool,
     /// The baselines it departs from.
     pub curves: &'static [Curve],
     /// The parameter's values, for a preset, a curve and an IOSize.
@@ -119,10 +123,10 @@ pub type Overrides = BTreeMap<MicroBenchmark, Override>;
 /// A value that was left out because the target cannot take it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Which micro-benchmark.
-    pub micro_benchmark: String,
+    /// Of which chart: a micro-benchmark, or a line of a job.
+    pub micro_benchmark: RunSection,
     /// Which curve.
-    pub baseline: String,
+    pub baseline: Curve,
     /// The value as a person reads it.
     pub label: String,
     /// Why.

@@ -18,6 +18,7 @@
 //! beside it; here a pause of length Pause stands between groups of Burst IOs.
 
 pub mod arrivals;
+pub mod flags;
 pub mod location;
 pub mod mix;
 pub mod permute;
@@ -29,7 +30,9 @@ use serde::{Deserialize, Serialize};
 use uflip_device::{Bytes, Geometry, IoRecord, Nanos};
 
 pub use arrivals::{Gaps, Rate};
+pub use flags::{FlagError, Flags};
 pub use mix::{Ratio, mix_counts};
+pub use stream::MakeStream;
 
 /// "constant (32 KB in our experiments)": Table 1, baseline patterns.
 pub const DEFAULT_IO_SIZE: Bytes = Bytes(32 << 10);
@@ -39,7 +42,7 @@ const ADDRESSES: u64 = 1 << 52;
 
 /// Mode(IO_i), a constant: section 3.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum PatternMode {
     /// Every IO reads.
     Read,
     /// Every IO writes.
@@ -49,12 +52,12 @@ pub enum Mode {
     Trim,
 }
 
-impl From<Mode> for uflip_device::Mode {
-    fn from(mode: Mode) -> uflip_device::Mode {
+impl From<PatternMode> for uflip_device::Mode {
+    fn from(mode: PatternMode) -> uflip_device::Mode {
         match mode {
-            Mode::Read => uflip_device::Mode::Read,
-            Mode::Write => uflip_device::Mode::Write,
-            Mode::Trim => uflip_device::Mode::Trim,
+            PatternMode::Read => uflip_device::Mode::Read,
+            PatternMode::Write => uflip_device::Mode::Write,
+            PatternMode::Trim => uflip_device::Mode::Trim,
         }
     }
 }
@@ -167,7 +170,7 @@ impl Timing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Basic {
     /// Read or write.
-    pub mode: Mode,
+    pub mode: PatternMode,
     /// Where.
     pub location: Location,
     /// When.
@@ -221,10 +224,10 @@ impl Baseline {
     }
 
     /// What its IOs do.
-    pub const fn mode(self) -> Mode {
+    pub const fn mode(self) -> PatternMode {
         match self {
-            Baseline::Sr | Baseline::Rr => Mode::Read,
-            Baseline::Sw | Baseline::Rw => Mode::Write,
+            Baseline::Sr | Baseline::Rr => PatternMode::Read,
+            Baseline::Sw | Baseline::Rw => PatternMode::Write,
         }
     }
 
@@ -281,8 +284,9 @@ pub enum Pattern {
         /// What is replicated, with the whole target space.
         basic: Basic,
     },
-    /// One basic pattern with several requests under way: its IOs are dealt out in
-    /// turn to as many streams, so that the queue stays this deep on any engine.
+    /// One basic pattern with several requests under way. An engine with a queue of
+    /// its own (io_uring) keeps it this deep with the one sequence; on others its IOs
+    /// are dealt out in turn to as many streams of one request each.
     Queued {
         /// QueueDepth: how many requests are under way.
         depth: u32,
@@ -430,18 +434,18 @@ impl Basic {
     /// The baseline it departs from; trims go where such writes would.
     pub const fn baseline(&self) -> Baseline {
         match (self.mode, self.is_random()) {
-            (Mode::Read, false) => Baseline::Sr,
-            (Mode::Read, true) => Baseline::Rr,
-            (Mode::Write | Mode::Trim, false) => Baseline::Sw,
-            (Mode::Write | Mode::Trim, true) => Baseline::Rw,
+            (PatternMode::Read, false) => Baseline::Sr,
+            (PatternMode::Read, true) => Baseline::Rr,
+            (PatternMode::Write | PatternMode::Trim, false) => Baseline::Sw,
+            (PatternMode::Write | PatternMode::Trim, true) => Baseline::Rw,
         }
     }
 
     /// `SR`, `RR`, `SW` or `RW`, and `ST` or `RT` for trims.
     pub const fn name(&self) -> &'static str {
         match (self.mode, self.is_random()) {
-            (Mode::Trim, false) => "ST",
-            (Mode::Trim, true) => "RT",
+            (PatternMode::Trim, false) => "ST",
+            (PatternMode::Trim, true) => "RT",
             _ => self.baseline().name(),
         }
     }
@@ -542,9 +546,14 @@ impl Pattern {
         }
     }
 
+    /// How many requests it says are under way, where it says so: a queue's depth.
+    pub const fn queue_depth(&self) -> Option<u32> {
+        if let Pattern::Queued { depth, .. } = self { Some(*depth) } else { None }
+    }
+
     /// True where any of its IOs changes what the device holds: writes or trims.
     pub fn writes(&self) -> bool {
-        self.basics().iter().any(|basic| basic.mode != Mode::Read)
+        self.basics().iter().any(|basic| basic.mode != PatternMode::Read)
     }
 
     /// The pattern with every open TargetSize filled in: what is left of the

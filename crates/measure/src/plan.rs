@@ -12,13 +12,14 @@
 //! 4.3 (pause between runs) and 5.1 (the default lengths).
 
 pub mod check;
+pub mod left;
 pub mod length;
 pub(crate) mod spaces;
 pub mod summary;
 
 use crate::micro::{Curve, MicroBenchmark, Overrides, Skipped};
-use crate::pattern::{Baseline, DEFAULT_IO_SIZE, Location, Mode, Pattern, PatternError};
-use crate::run::{Belongs, Point, RunSpec, Work};
+use crate::pattern::{Baseline, DEFAULT_IO_SIZE, Location, Pattern, PatternError, PatternMode};
+use crate::run::{Belongs, PlannedPoint, RunSection, RunSpec, Work};
 use crate::state::State;
 use serde::{Deserialize, Serialize};
 use spaces::Spaces;
@@ -27,7 +28,7 @@ use uflip_device::{Bytes, Geometry, Nanos};
 
 pub use crate::micro::Preset;
 pub use length::{Counts, IoCounts};
-pub use summary::{BaselineMeans, Summary};
+pub use summary::{BaselineMeans, Summary, written_bytes};
 
 /// The version of the plan's format that is written. Plans of format 1, in which
 /// a job's runs have names only, are read as well.
@@ -337,8 +338,8 @@ fn draft_micro_benchmark(
             match fitting {
                 Ok(pattern) => points.push((value, pattern)),
                 Err(reason) => skipped.push(Skipped {
-                    micro_benchmark: row.name.to_string(),
-                    baseline: curve.to_string(),
+                    micro_benchmark: RunSection::Micro(micro),
+                    baseline: curve,
                     label: (row.label)(value),
                     reason,
                 }),
@@ -347,7 +348,7 @@ fn draft_micro_benchmark(
         for repeat in 0..options.repeats {
             drafts.extend(points.iter().map(|(value, pattern)| Draft {
                 rank: rank(micro, pattern),
-                belongs: Belongs::Point(Point { micro, curve, value: *value, repeat }),
+                belongs: Belongs::Point(PlannedPoint { micro, curve, value: *value, repeat }),
                 pattern: pattern.clone(),
                 counts: length::counts(pattern, options),
             }));
@@ -378,7 +379,7 @@ fn fitting(
 
 /// Reads first, then what disturbs the state ever more.
 fn rank(micro: MicroBenchmark, pattern: &Pattern) -> u8 {
-    let sequential_write = pattern.basics().iter().any(|b| b.mode == Mode::Write && !b.is_random());
+    let sequential_write = pattern.basics().iter().any(|b| b.mode == PatternMode::Write && !b.is_random());
     match micro {
         _ if !pattern.writes() => 1,
         MicroBenchmark::Mix => 3,

@@ -11,11 +11,11 @@ mod work;
 
 use crate::auto::interference::Disturbed;
 use crate::job::JobRun;
-use crate::pattern::{Baseline, Pattern, PatternError};
+use crate::pattern::{Baseline, MakeStream, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
 use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd, Stream};
 
-pub use belongs::{Belongs, CalibrationStep, Named, Point, ProgramStep, Section};
+pub use belongs::{Belongs, CalibrationStep, Named, PlannedPoint, ProgramStep, RunSection};
 pub use work::{Program, ReplayedTrace, Work};
 
 /// One run, wholly determined: the same spec gives the same IOs everywhere.
@@ -53,8 +53,16 @@ impl RunSpec {
         self.work.streams(self.io_count, self.seed)
     }
 
+    /// The sequence that they are dealt from, where they stand for a queue.
+    ///
+    /// # Errors
+    /// As [`Work::streams`].
+    pub fn sequence(&self) -> Result<Option<MakeStream>, PatternError> {
+        self.work.sequence(self.io_count, self.seed)
+    }
+
     /// Its point on a micro-benchmark's curve.
-    pub const fn point(&self) -> Option<&Point> {
+    pub const fn point(&self) -> Option<&PlannedPoint> {
         if let Belongs::Point(point) = &self.belongs { Some(point) } else { None }
     }
 
@@ -69,9 +77,12 @@ impl RunSpec {
     }
 
     /// `SR`, `RR`, `SW`, `RW`, a mix's `SR/RW`, as people and files know it; for
-    /// programs and traces what is done.
+    /// programs the step and its device, for traces what is done.
     pub fn curve_name(&self) -> String {
-        wire::curve_name(self).unwrap_or_else(|| self.work.to_string())
+        wire::curve_name(self).unwrap_or_else(|| match &self.belongs {
+            Belongs::Program(step) => format!("{} {}", step.step, step.device),
+            _ => self.work.to_string(),
+        })
     }
 }
 
@@ -160,6 +171,10 @@ pub struct ModeStats {
     pub running: RtStats,
 }
 
+/// From here on an IO of an open loop counts as late: more than what a clock and a
+/// scheduler take.
+pub const LATE_FROM: Nanos = Nanos(100_000);
+
 /// How late the IOs of an open loop were submitted, in the running phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LateStats {
@@ -169,6 +184,10 @@ pub struct LateStats {
     pub mean_ns: f64,
     /// The longest.
     pub max_ns: u64,
+    /// IOs that were submitted later than [`LATE_FROM`]; `None` in folders of before
+    /// this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ios: Option<u64>,
 }
 
 /// The statistics of one run: over the running phase (each stream's IOs from

@@ -14,6 +14,7 @@
 //! the purge before it.
 
 mod complete;
+pub mod reached;
 
 use crate::names::NameError;
 use complete::Complete;
@@ -167,7 +168,7 @@ pub fn streams(state: State, geometry: Geometry, seed: u64, flash_block: Bytes) 
 }
 
 /// Keeps nothing.
-pub(crate) struct Forget;
+pub struct Forget;
 
 impl Recorder for Forget {
     fn fresh(&self) -> Chunk {
@@ -243,7 +244,7 @@ pub fn enforce_from(
     if streams.is_empty() {
         return Ok(RunEnd::default());
     }
-    let mut end = device.run(streams, &Forget, RunLimits { time: None, stop })?;
+    let mut end = device.run(streams, &Forget, RunLimits { time: None, stop, sequence: None })?;
     end.interrupted |= advance.halt.load(Ordering::Relaxed);
     Ok(end)
 }

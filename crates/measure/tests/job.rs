@@ -7,7 +7,7 @@ use uflip_device::{
     Stream,
 };
 use uflip_measure::Control;
-use uflip_measure::job::{self, Kept};
+use uflip_measure::job::{self, Throughputs};
 use uflip_measure::logical_block::{self, Mean};
 use uflip_measure::run::{RtStats, RunOutcome, RunSpec, RunStats, Sink, SinkError};
 
@@ -22,11 +22,22 @@ struct OneLogBlock {
     open: Option<u64>,
     clock: u64,
     runs: u32,
+    virtual_time: bool,
 }
 
 impl OneLogBlock {
     fn new(capacity: u64, block: u64, merge_ns: u64, ns_per_kib: u64) -> OneLogBlock {
-        OneLogBlock { capacity, block, merge_ns, ns_per_kib, latency_ns: 0, open: None, clock: 0, runs: 0 }
+        OneLogBlock {
+            capacity,
+            block,
+            merge_ns,
+            ns_per_kib,
+            latency_ns: 0,
+            open: None,
+            clock: 0,
+            runs: 0,
+            virtual_time: true,
+        }
     }
 
     fn cost(&mut self, io: &uflip_device::Io) -> u64 {
@@ -83,7 +94,7 @@ impl Device for OneLogBlock {
         Nanos(self.clock)
     }
     fn is_virtual(&self) -> bool {
-        true
+        self.virtual_time
     }
 }
 
@@ -151,12 +162,12 @@ impl Sink for Memory {
     fn abandon(&mut self) {}
 }
 
-fn drive(text: &str, device: &mut OneLogBlock, sink: &mut Memory) -> (job::JobPlan, Kept) {
+fn drive(text: &str, device: &mut OneLogBlock, sink: &mut Memory) -> (job::JobPlan, Throughputs) {
     let job = job::parse(text).unwrap();
     let planned = job::expand(&job, "fake", device.geometry(), 3).unwrap();
     let stop = Stop::new();
     let control = Control { stop: &stop, budget: None, unix_now: || 0 };
-    let mut kept = Kept::new();
+    let mut kept = Throughputs::new();
     job::drive(&planned, device, sink, &mut kept, control, &mut |_| {}).unwrap();
     (planned, kept)
 }
@@ -169,7 +180,7 @@ fn the_logical_block_is_found() {
         let amounts = [Bytes(128 << 20), Bytes(256 << 20)];
         let job = logical_block::job(&amounts, Bytes(64 << 20)).unwrap();
         let planned = logical_block::plan(&job, "fake", device.geometry(), 5).unwrap();
-        let (stop, mut sink, mut kept) = (Stop::new(), Memory::default(), Kept::new());
+        let (stop, mut sink, mut kept) = (Stop::new(), Memory::default(), Throughputs::new());
         let control = Control { stop: &stop, budget: None, unix_now: || 0 };
         job::drive(&planned, &mut device, &mut sink, &mut kept, control, &mut |_| {}).unwrap();
         for (line, amount) in logical_block::lines(&planned).into_iter().zip(&amounts) {
@@ -190,7 +201,7 @@ fn no_logical_block_is_no_answer() {
     let mut device = OneLogBlock::new(64 << 20, 64 << 20, 0, 12_000);
     let job = logical_block::job(&[Bytes(16 << 20)], Bytes(1 << 20)).unwrap();
     let planned = logical_block::plan(&job, "fake", device.geometry(), 5).unwrap();
-    let (stop, mut sink, mut kept) = (Stop::new(), Memory::default(), Kept::new());
+    let (stop, mut sink, mut kept) = (Stop::new(), Memory::default(), Throughputs::new());
     let control = Control { stop: &stop, budget: None, unix_now: || 0 };
     job::drive(&planned, &mut device, &mut sink, &mut kept, control, &mut |_| {}).unwrap();
     let found = logical_block::evaluate(&planned, &sink.means, logical_block::lines(&planned)[0]);
@@ -215,15 +226,18 @@ fn self_scaling_stops_where_throughput_does() {
 }
 
 /// After an interruption between a fill and its runs the fill is done again,
-/// unkept.
+/// unkept; on a device in virtual time, of which nothing is left, all is.
 #[test]
 fn what_comes_before_is_done_again_on_resume() {
     let text = "a sr,sw bs=4K count=4 before=fill(1M)";
-    let mut device = OneLogBlock::new(4 << 20, 1 << 20, 1000, 1000);
-    let mut sink = Memory { kept: [0, 1].into(), ..Memory::default() };
-    drive(text, &mut device, &mut sink);
-    assert_eq!(sink.done.iter().map(|d| d.0).collect::<Vec<_>>(), [2]);
-    assert_eq!(device.runs, 2, "the fill again, then the missing run");
+    for (virtual_time, runs) in [(false, 2), (true, 3)] {
+        let mut device = OneLogBlock::new(4 << 20, 1 << 20, 1000, 1000);
+        device.virtual_time = virtual_time;
+        let mut sink = Memory { kept: [0, 1].into(), ..Memory::default() };
+        drive(text, &mut device, &mut sink);
+        assert_eq!(sink.done.iter().map(|d| d.0).collect::<Vec<_>>(), [2]);
+        assert_eq!(device.runs, runs, "the fill again, then the missing run");
+    }
     let mut device = OneLogBlock::new(4 << 20, 1 << 20, 1000, 1000);
     let mut sink = Memory { kept: [0, 1, 2].into(), ..Memory::default() };
     drive(text, &mut device, &mut sink);

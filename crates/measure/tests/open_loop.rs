@@ -23,14 +23,14 @@ fn plain() -> KnownDevice {
         sr_ns: SERVICE as f64,
         rr_ns: SERVICE as f64,
         sw_ns: SERVICE as f64,
-        dear_ns: SERVICE as f64,
-        dear_share: 0.0,
+        expensive_ns: SERVICE as f64,
+        expensive_share: 0.0,
         period_ios: None,
         jitter: 0.0,
         start_up_ios: None,
         refill_ns: 1e9,
-        lingering_ns: None,
-        lingering_factor: 1.0,
+        lasting_ns: None,
+        lasting_factor: 1.0,
         area_bytes: None,
         partitions: 1,
         unit_bytes: None,
@@ -45,7 +45,7 @@ fn plain() -> KnownDevice {
 
 fn run(device: &mut dyn Device, streams: Vec<Stream>, time: Option<Nanos>) -> Vec<IoRecord> {
     let keep = KeepAll::new(1 << 10);
-    device.run(streams, &keep, RunLimits { time, stop: &Stop::new() }).expect("it runs");
+    device.run(streams, &keep, RunLimits { time, stop: &Stop::new(), sequence: None }).expect("it runs");
     let mut records = keep.records();
     records.sort_by_key(|r| (r.stream(), r.due()));
     records

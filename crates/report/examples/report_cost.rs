@@ -8,7 +8,8 @@ use std::time::Instant;
 use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, RunEnd};
 use uflip_measure::run::{RunOutcome, RunSpec, Sink};
 use uflip_report::report;
-use uflip_store::{Manifest, Store};
+use uflip_store::manifest::Asked;
+use uflip_store::{Manifest, Options, Store};
 
 /// Peak memory of this process, as the kernel has it.
 fn peak() -> String {
@@ -32,8 +33,14 @@ fn cpu_seconds() -> f64 {
 }
 
 fn make(dir: &std::path::Path, runs: u64, ios: u64) {
-    let plan = json!({"geometry": {"capacity": 1u64 << 30}});
-    let mut store = Store::create(dir, &Manifest::new("0", 1), &plan).expect("a store");
+    let plan = json!({
+        "format": 2, "tool_version": "0", "target": "null:1G", "seed": 1, "io_size": 32_768,
+        "geometry": {"capacity": 1u64 << 30, "sector": 512}, "preset": "quick", "steps": [], "skipped": [],
+        "notes": [],
+    });
+    let plan = serde_json::from_value(plan).expect("a plan");
+    let manifest = Manifest::new("0", 1, Options::of("null:1G", Asked::RUN));
+    let mut store = Store::create(dir, &manifest, &plan).expect("a store");
     for id in 0..runs {
         let spec: RunSpec = serde_json::from_value(json!({
             "id": id, "purpose": "baseline", "baseline": "RR", "point": null, "repeat": id, "pattern": "RR",

@@ -1,10 +1,9 @@
 //! Charts and tables for papers: SVG and PNG of a column's width, and the data
 //! behind each as CSV.
 //!
-//! Method: a [`Chart`] is plain data; `layout.rs` turns it into marks (lines,
-//! shapes, letters) in points of 1/72 inch, `svg.rs` and `png.rs` write the same
-//! marks as vectors and as pixels. The numbers are the [`View`](crate::view::View)'s
-//! own, those of the report.
+//! Method: each figure is a chart, which the drawing core (`draw.rs`) lays out and
+//! paints, as it does for the report's page and the comparison. The numbers are the
+//! [`View`](crate::view::View)'s own, those of the report.
 //!
 //! | file | what |
 //! |---|---|
@@ -12,18 +11,16 @@
 //! | `traces.rs` | the papers' figures 3, 4 and 5: response times IO by IO |
 //! | `papers.rs` | figures 6, 7, 8 and Table 3 |
 //! | `jobs.rs` | the figures of paper 004 from a job's runs, and Table 3.1 |
-//! | `layout.rs`, `svg.rs`, `png.rs` | drawing |
 //!
 //! Sources: papers 000/001, figures 3 to 8 and Table 3; paper 004, section 3.3 and
 //! appendix C.
 
-mod jobs;
-pub(crate) mod layout;
-mod micro;
+pub(crate) mod jobs;
+pub(crate) mod micro;
 mod papers;
-mod png;
-pub(crate) mod svg;
 mod traces;
+
+use crate::draw::{Chart, layout, png, svg};
 
 use std::path::{Path, PathBuf};
 use uflip_analysis::compare::Subject;
@@ -31,129 +28,9 @@ use uflip_analysis::job_report::{self, JobReport};
 use uflip_store::error::{StoreError, path_error};
 use uflip_store::files::write_whole;
 
-pub(crate) use micro::{place, time_axis, value_axis};
-
-/// What a line or a mark looks like.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
-    /// Its colour.
-    pub ink: Ink,
-    /// The shape of its marks; None for a line alone.
-    pub shape: Option<Shape>,
-    /// Marks with their inside left white.
-    pub hollow: bool,
-    /// The line between points: its dashes and gaps in points; None for marks
-    /// alone, zeros for a line without gaps.
-    pub line: Option<[f64; 2]>,
-    /// Half the width of a mark, in points.
-    pub size: f64,
-}
-
-/// Colours. Reads are blue and writes orange, as in the report; they stay apart
-/// in the common kinds of colour blindness and in grey.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ink {
-    /// Letters and running averages.
-    Text,
-    /// Axis labels.
-    Soft,
-    /// The frame.
-    Frame,
-    /// Grid lines.
-    Grid,
-    /// Shaded phases.
-    Shade,
-    /// What hollow marks are filled with.
-    Paper,
-    /// Sequential reads.
-    Sr,
-    /// Random reads.
-    Rr,
-    /// Sequential writes.
-    Sw,
-    /// Random writes.
-    Rw,
-    /// Mixes and devices: 0 to 5.
-    Other(u8),
-}
-
-/// The shape of a mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// ○ ●
-    Circle,
-    /// △ ▲
-    Triangle,
-    /// □ ■
-    Square,
-    /// ◇ ◆
-    Diamond,
-    /// A small dot without an outline, for thousands of IOs.
-    Dot,
-}
-
-/// How values become places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    /// Evenly.
-    Linear,
-    /// By their logarithm.
-    Log,
-}
-
-/// One axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
-    /// What it shows, with the unit.
-    pub label: String,
-    /// How values become places.
-    pub scale: Scale,
-    /// Values at its two ends.
-    pub ends: [f64; 2],
-    /// Values with their labels.
-    pub ticks: Vec<(f64, String)>,
-}
-
-/// A point of a series.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
-    /// Across.
-    pub x: f64,
-    /// Up.
-    pub y: f64,
-    /// The ends of its whisker.
-    pub span: Option<[f64; 2]>,
-}
-
-/// One curve.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Series {
-    /// Its name in the legend; empty for none.
-    pub label: String,
-    /// What it looks like.
-    pub look: Look,
-    /// In order.
-    pub points: Vec<Point>,
-}
-
-/// A chart, before it has a size.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Chart {
-    /// What it shows, in one line; not drawn, but in the file.
-    pub title: String,
-    /// The axis across.
-    pub x: Axis,
-    /// The axis up.
-    pub y: Axis,
-    /// Shaded ranges across, each with a word.
-    pub shades: Vec<([f64; 2], String)>,
-    /// The curves.
-    pub series: Vec<Series>,
-}
-
 /// A figure with the data behind it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub(crate) struct Figure {
     /// The name of its files, without an ending.
     pub name: String,
     /// What it shows, from which runs.
@@ -264,11 +141,18 @@ fn plain_name(name: &str) -> String {
 }
 
 fn write_all(figures: &[Figure], dir: &Path, done: &mut Written) -> Result<(), StoreError> {
+    let painter = png::Painter::new();
     for figure in figures {
         let marks = layout::layout(&figure.chart, layout::COLUMN);
+        let drawn = svg::document(&marks, layout::COLUMN, &figure.caption);
         let file = |ending: &str| dir.join(format!("{}.{ending}", figure.name));
-        keep(&file("svg"), svg::document(&marks, layout::COLUMN, &figure.caption).as_bytes(), done)?;
-        keep(&file("png"), &png::image(&marks, layout::COLUMN), done)?;
+        keep(&file("svg"), drawn.as_bytes(), done)?;
+        match painter.image(&drawn) {
+            Some(png) => keep(&file("png"), &png, done)?,
+            None => done
+                .left_out
+                .push(format!("{}.png: the drawing could not be painted; its SVG is there", figure.name)),
+        }
         keep(&file("csv"), figure.csv.as_bytes(), done)?;
     }
     Ok(())
@@ -295,4 +179,13 @@ fn csv_number(value: Option<f64>) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::plain_name;
+
+    #[test]
+    fn names_of_folders_are_plain_and_apart() {
+        assert_eq!(plain_name("sim:mtron"), "mtron");
+        assert_eq!(plain_name("/tmp/a b/"), "a_b");
+        assert_eq!(plain_name("../.."), "figures");
+    }
+}

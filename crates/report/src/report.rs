@@ -5,8 +5,8 @@
 //! numbers), the profile, what a job or the search for the logical block came
 //! to, a table of the runs, and the runs' IOs as compressed blobs, as many whole
 //! as fit into [`SIZE_LIMIT`] and the others summed up so that no spike is lost
-//! ([`embed`]). Everything is drawn by the script in the file; the page says how
-//! each run is embedded.
+//! ([`embed`]). Charts are decided here and painted by the script in the file, which draws
+//! the traces itself; the page says how each run is embedded.
 //!
 //! | file | what |
 //! |---|---|
@@ -14,7 +14,9 @@
 //! | `table.rs` | the runs |
 //! | `others.rs` | what else is in the folder: job, logical block, calibration, models |
 //! | `page.rs`, `page.html`, `style.css` | the page and its policy |
-//! | `base.js` | elements, numbers with units, colours |
+//! | `charts.rs` | the charts: decided by the drawing core (`draw.rs`), as marks for the page |
+//! | `base.js` | elements, numbers with units, the theme |
+//! | `draw.js`, `ticks.js` | painting marks; ticks for what is zoomed into |
 //! | `profile.js` | the card, hints, findings, nearest devices |
 //! | `charts.js` | the micro-benchmarks |
 //! | `trace.js`, `explorer.js`, `views.js` | reading traces, exploring them, distribution and location |
@@ -26,6 +28,7 @@
 
 mod aggregate;
 mod blob;
+mod charts;
 mod embed;
 mod others;
 mod page;
@@ -33,20 +36,24 @@ mod table;
 mod trace;
 mod windows;
 
-pub use trace::Kind;
+pub use trace::TraceKind;
 
+use crate::draw::style;
 use crate::view::{self, View};
+use charts::{Charts, Room};
 use others::Others;
 use serde::Serialize;
-use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use table::Detail;
 use uflip_analysis::profile::nearest::{Known, Nearest, nearest};
 use uflip_analysis::profile::{self, Profile};
+use uflip_device::Overhead;
+use uflip_device::identity::HostFacts;
 use uflip_store::contents::StoreContents;
 use uflip_store::error::{StoreError, path_error};
 use uflip_store::files::write_whole;
+use uflip_store::manifest::{Options, TargetTold, Told};
 use uflip_store::output::{self, Output};
 
 /// Bytes that a report takes at most, whatever was measured.
@@ -55,30 +62,37 @@ pub const SIZE_LIMIT: usize = 5_000_000;
 /// Room kept free for what is not known before the traces are made.
 const MARGIN: usize = 50_000;
 
+/// Charts take at most this part of a report; the traces need the rest.
+const CHARTS_SHARE: usize = 20;
+
 /// A report, ready to be written.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The whole file.
     pub html: String,
     /// How many runs are embedded how.
-    pub embedded: Vec<(Kind, usize)>,
+    pub embedded: Vec<(TraceKind, usize)>,
 }
 
 /// What the page shows.
 #[derive(Serialize)]
-struct Facts<'a> {
+struct ReportFacts<'a> {
     format: u32,
     view: &'a View,
     /// Warnings about the target and notes about the plan.
     notes: Vec<String>,
-    target: &'a Value,
-    host: &'a Value,
-    overhead: &'a Value,
-    options: &'a Value,
+    target: &'a TargetTold,
+    host: &'a Option<Told<HostFacts>>,
+    overhead: &'a Option<Told<Overhead>>,
+    options: &'a Options,
     profile: &'a Option<Profile>,
     /// Known devices, the nearest first.
     nearest: Vec<Nearest>,
     others: &'a Others,
+    /// Charts as they were decided, for the page to paint.
+    charts: &'a Charts,
+    /// What single marks look like.
+    draw: serde_json::Value,
     /// Response times are rounded to this many steps for a factor of e.
     steps: f64,
     /// How many runs there are; the table may have fewer.
@@ -110,11 +124,12 @@ pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) ->
     let mut view = view::build_with(contents, profile.as_ref());
     view.notes.extend(note);
     let others = others::read(contents)?;
+    let charts = charts_within(contents, &view, &others, limit / CHARTS_SHARE);
     let found = profile.as_ref().map_or_else(Vec::new, |p| nearest(p, known));
     let profile = profile.map(others::lighter);
     let patterns: Vec<String> = contents.runs.iter().map(|row| row.spec.work.to_string()).collect();
     let facts = |embedded: &[embed::Embedded], detail, most| {
-        page::inert(&Facts {
+        page::inert(&ReportFacts {
             format: 2,
             view: &view,
             notes: notes(contents),
@@ -125,6 +140,8 @@ pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) ->
             profile: &profile,
             nearest: found.clone(),
             others: &others,
+            charts: &charts,
+            draw: style::facts(),
             steps: trace::STEPS,
             runs: contents.runs.len(),
             table: table::table(contents, &patterns, embedded, detail, most),
@@ -137,8 +154,16 @@ pub fn render_within(contents: &StoreContents, known: &[Known], limit: usize) ->
     let embedded = embed::embed(contents, most, limit.saturating_sub(page + fixed + MARGIN));
     let html = page::assemble(&derived_from, &facts(&embedded, detail, most), &blobs(contents, &embedded));
     let of = |kind| embedded.iter().flatten().filter(|trace| trace.kind == kind).count();
-    let kinds = [Kind::Whole, Kind::Rounded, Kind::Aggregated, Kind::Coarse, Kind::Sketched];
+    let kinds =
+        [TraceKind::Whole, TraceKind::Rounded, TraceKind::Aggregated, TraceKind::Coarse, TraceKind::Sketched];
     Ok(Report { html, embedded: kinds.map(|kind| (kind, of(kind))).into() })
+}
+
+/// The charts with as much of each as fits into `room`.
+fn charts_within(contents: &StoreContents, view: &View, others: &Others, room: usize) -> Charts {
+    let rooms = [Room::Percentiles, Room::Narrow, Room::Wide];
+    let mut made = rooms.into_iter().map(|much| charts::charts(contents, view, others, much));
+    made.find(|charts| page::inert(charts).len() <= room).unwrap_or_default()
 }
 
 /// How much of how many runs the table tells, and what that takes: everything
@@ -194,7 +219,6 @@ pub fn write(contents: &StoreContents, known: &[Known], path: &Path) -> Result<R
 
 /// Warnings about the target and notes about the plan, as sentences.
 fn notes(contents: &StoreContents) -> Vec<String> {
-    let warnings = contents.manifest.target.get("warnings").and_then(Value::as_array).into_iter().flatten();
-    let warnings = warnings.filter_map(Value::as_str).map(str::to_string);
+    let warnings = contents.manifest.target.warnings.iter().cloned();
     warnings.chain(contents.plan.iter().flat_map(|plan| plan.notes.clone())).collect()
 }

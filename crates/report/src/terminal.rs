@@ -7,8 +7,11 @@
 //! side by side instead of hiding one another; without room `*` marks a place
 //! that several share.
 
-use crate::view::{BaselineLevel, BaselineRow, CurvePoint, Section, Series, View};
+use crate::draw::scale::log_ticks;
+use crate::view::{BaselineLevel, BaselineRow, BaselineSeries, CurvePoint, Section, View};
 use std::fmt::Write;
+use uflip_analysis::profile::{Finding, Severity};
+use uflip_analysis::program::ProgramRun;
 use uflip_device::Nanos;
 
 /// How a view is drawn.
@@ -42,7 +45,19 @@ pub fn render_with(view: &View, style: Style) -> String {
     }
     head(view, style, &mut out);
     levels(&view.levels, style, &mut out);
-    baselines(&view.baselines, style, &mut out);
+    if let Some(work) = &view.device_work {
+        wrap(work, "  ", style, &mut out, str::to_string);
+    }
+    baselines(
+        "The baselines' runs: response time in",
+        ", from IOIgnore on",
+        &view.baselines,
+        style,
+        &mut out,
+    );
+    let open = "Open loops: response time, from the instant that an IO was due, in";
+    baselines(open, "", &view.open_loops, style, &mut out);
+    programs(&view.programs, style, &mut out);
     for section in &view.sections {
         section_text(section, style, &mut out);
     }
@@ -97,14 +112,38 @@ fn head(view: &View, style: Style, out: &mut String) {
     let made = format!("{} run{plural}, seed {}, {}, {}", view.runs, view.seed, view.tool, view.created);
     wrap(&made, "", style, out, str::to_string);
     // What was said first is not said again.
-    let findings = view.soundness.iter().map(|f| &f.statement).filter(|text| !view.alerts.contains(text));
-    let found: Vec<&String> = findings.chain(&view.notes).collect();
-    if !found.is_empty() {
+    let mut findings: Vec<_> =
+        view.soundness.iter().filter(|f| !view.alerts.contains(&f.statement)).collect();
+    findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    if !findings.is_empty() || !view.notes.is_empty() {
         out.push('\n');
-        for text in found {
-            wrap(text, "! ", style, out, |t| paint(t, "33", style));
-        }
     }
+    if !findings.is_empty() {
+        wrap(&summary(&findings), "", style, out, |t| paint(t, "1", style));
+    }
+    for finding in findings {
+        let (mark, color) = match finding.severity {
+            Severity::Serious => ("!! serious: ", "1;31"),
+            Severity::Warning => ("! warning: ", "33"),
+            Severity::Info => ("- note: ", "2"),
+        };
+        // The mark is a part of the text, so that later lines are indented by two.
+        wrap(&format!("{mark}{}", finding.statement), "", style, out, |t| paint(t, color, style));
+    }
+    for text in &view.notes {
+        wrap(text, "! ", style, out, |t| paint(t, "33", style));
+    }
+}
+
+/// How many findings there are of each severity, the gravest first.
+fn summary(findings: &[&Finding]) -> String {
+    let of = |severity, word: &str| {
+        let n = findings.iter().filter(|f| f.severity == severity).count();
+        (n > 0).then(|| format!("{n} {word}"))
+    };
+    let all =
+        [of(Severity::Serious, "serious"), of(Severity::Warning, "warning"), of(Severity::Info, "to know")];
+    format!("Soundness: {}", all.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// A unit for times and how many nanoseconds it has: the largest in which
@@ -152,13 +191,13 @@ fn levels(rows: &[BaselineLevel], style: Style, out: &mut String) {
     }
 }
 
-fn baselines(rows: &[BaselineRow], style: Style, out: &mut String) {
+fn baselines(title: &str, from: &str, rows: &[BaselineRow], style: Style, out: &mut String) {
     if rows.is_empty() {
         return;
     }
     let means = rows.iter().filter_map(|row| row.stats.mean_ns).collect();
     let (unit, scale) = common_unit(means);
-    heading(&format!("The baselines' runs: response time in {unit}, from IOIgnore on"), style, out);
+    heading(&format!("{title} {unit}{from}"), style, out);
     line(
         out,
         &format!(
@@ -189,6 +228,71 @@ fn baselines(rows: &[BaselineRow], style: Style, out: &mut String) {
                 whole(s.max_ns),
             ),
         );
+        beside_text(row, style, out);
+    }
+}
+
+/// What a run says beside its response times, each on a line of its own.
+fn beside_text(row: &BaselineRow, style: Style, out: &mut String) {
+    let amplification = row.write_amplification.map(|wa| format!("write amplification {}", three(wa)));
+    let energy = row.energy_uj_per_io.map(|uj| format!("{} uJ an IO", three(uj)));
+    let told: Vec<String> = amplification.into_iter().chain(energy).collect();
+    if !told.is_empty() {
+        line(out, &format!("          {}", told.join(", ")));
+    }
+    for of in &row.by_mode {
+        let ns = |ns: Option<f64>| ns.map_or_else(|| "-".into(), |ns| Nanos(ns.round() as u64).to_string());
+        let longest = of.running.max_ns.map(|ns| ns as f64);
+        let text = format!(
+            "{} {}: mean {}, max {}",
+            of.running.n,
+            of.mode.name(),
+            ns(of.running.mean_ns),
+            ns(longest)
+        );
+        line(out, &format!("          {text}"));
+    }
+    if let Some(late) = &row.lateness {
+        wrap(&format!("open loop: {late}"), "          ", style, out, str::to_string);
+    }
+}
+
+/// What a program did on its devices, a line for each step and device.
+fn programs(runs: &[ProgramRun], style: Style, out: &mut String) {
+    let Some(first) = runs.first() else { return };
+    heading(&format!("{}: what each step did on each device", first.program), style, out);
+    let columns = ["requests", "read", "written", "time", "MB/s", "under way", "mean"];
+    let cells = |cells: [String; 7]| {
+        let widths = [9, 7, 8, 9, 7, 10, 9];
+        cells.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}")).collect::<String>()
+    };
+    line(out, &format!("  {:<16}{}", "", cells(columns.map(str::to_string))));
+    for run in runs {
+        let number = |value: Option<f64>| value.map_or_else(|| "-".into(), three);
+        let figures = [
+            run.requests.to_string(),
+            run.read.to_string(),
+            run.written.to_string(),
+            Nanos(run.elapsed_ns).to_string(),
+            number(run.mb_s),
+            number(run.mean_under_way),
+            run.stats.mean_ns.map_or_else(|| "-".into(), |mean| Nanos(mean.round() as u64).to_string()),
+        ];
+        line(out, &format!("  {:<16}{}", format!("{} {}", run.step, run.device), cells(figures)));
+    }
+    let virtual_time = runs.iter().filter(|run| run.virtual_time).count();
+    if virtual_time > 0 {
+        let all = if virtual_time == runs.len() { "all" } else { "some" };
+        line(out, &format!("  {all} times are virtual; each device's runs are on its own clock"));
+    }
+    let told = runs.iter().filter(|run| run.write_amplification.is_some() || run.energy_uj_per_io.is_some());
+    for run in told {
+        let parts = [
+            run.write_amplification.map(|value| format!("write amplification {}", three(value))),
+            run.energy_uj_per_io.map(|value| format!("{} uJ a request", three(value))),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        line(out, &format!("  {} {}: {}", run.step, run.device, parts.join(", ")));
     }
 }
 
@@ -219,7 +323,8 @@ fn color_of(baseline: &str, at: usize) -> &'static str {
 
 fn section_text(section: &Section, style: Style, out: &mut String) {
     heading(&section.title, style, out);
-    let values = values_of(&section.series);
+    let values = section.values();
+    let values: Vec<(i64, &str)> = values.iter().map(|(value, label)| (*value, label.as_str())).collect();
     let measured: Vec<f64> = means(&section.series).collect();
     if !measured.is_empty() {
         let legend: Vec<_> = section
@@ -246,47 +351,18 @@ fn section_text(section: &Section, style: Style, out: &mut String) {
     }
 }
 
-fn means(series: &[Series]) -> impl Iterator<Item = f64> {
+fn means(series: &[BaselineSeries]) -> impl Iterator<Item = f64> {
     series.iter().flat_map(|s| &s.points).filter_map(|p| p.mean_ns).filter(|ns| *ns > 0.0)
 }
 
-/// All values of a section in ascending order, with their labels.
-fn values_of(series: &[Series]) -> Vec<(i64, &str)> {
-    let mut values: Vec<(i64, &str)> = Vec::new();
-    for point in series.iter().flat_map(|s| &s.points) {
-        if !values.iter().any(|(value, _)| *value == point.value) {
-            values.push((point.value, &point.label));
-        }
-    }
-    values.sort_by_key(|(value, _)| *value);
-    values
-}
-
-fn point_at(series: &Series, value: i64) -> Option<&CurvePoint> {
+fn point_at(series: &BaselineSeries, value: i64) -> Option<&CurvePoint> {
     series.points.iter().find(|p| p.value == value)
-}
-
-/// All of 1, 2 and 5 times a power of ten from below `low` to above `high`.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let decade = low.max(1.0).log10().floor() as i32;
-    let all = (decade..=decade + 20).flat_map(|d| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(d)));
-    let mut ticks: Vec<f64> = Vec::new();
-    for tick in all {
-        if tick <= low * 1.000_001 {
-            ticks.clear();
-        }
-        ticks.push(tick);
-        if tick >= high && ticks.len() > 1 {
-            break;
-        }
-    }
-    ticks
 }
 
 /// The curves of a section on a grid.
 fn curve(section: &Section, values: &[(i64, &str)], measured: &[f64], style: Style, out: &mut String) {
     let (low, high) = measured.iter().fold((f64::MAX, 0f64), |(a, b), ns| (a.min(*ns), b.max(*ns)));
-    let ticks = ticks(low, high);
+    let ticks = log_ticks(low.max(1.0), high.max(1.0));
     let (bottom, top) = (ticks[0], ticks[ticks.len() - 1]);
     let row_of = |ns: f64| {
         let up = (ns / bottom).ln() / (top / bottom).ln() * (ROWS - 1) as f64;

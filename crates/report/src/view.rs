@@ -1,29 +1,31 @@
 //! One report as plain data: what the terminal, HTML and JSON all show.
 //!
 //! Method: [`build`] sorts the rows of a store into the four baselines and the
-//! nine micro-benchmarks; a point's mean is the mean of its repeats' means over
-//! their running phases, and its span the smallest and largest of these. Where
-//! the folder has a profile, the level that it found stands for the mean, with
-//! its interval, and what it reads off the curves is added as marks and
-//! sentences (`view/marks.rs`, `view/words.rs`). Nothing is measured or read
-//! from records here.
+//! micro-benchmarks. A point's mean, its interval, write amplification and energy are
+//! the profile's; what the profile has no level of is what its rows say, by the same
+//! crate's rule (`profile::of_repeats`), which also gives the span of the repeats. What
+//! the profile reads off the curves is added as marks and sentences (`view/marks.rs`,
+//! `view/words.rs`). Nothing is measured, read from records or computed here.
 //!
 //! Source: paper 000/001, sections 3.2 and 4 (baselines, micro-benchmarks).
 
 mod marks;
 pub(crate) mod words;
 
-pub use marks::{Mark, MarkKind};
+pub use marks::{ChartMark, MarkKind};
 
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
-use uflip_analysis::profile::{self, Finding, Profile, beside};
+use uflip_analysis::profile::{self, Finding, Profile, beside, open_loop};
+use uflip_analysis::program::{self, ProgramRun};
 use uflip_device::identity::word;
 use uflip_measure::pattern::Baseline;
-use uflip_measure::run::{Belongs, RtStats, Section as Whole};
+use uflip_measure::run::{Belongs, LateStats, ModeStats, RtStats, RunSection as Whole};
 use uflip_measure::{MicroBenchmark, Plan};
-use uflip_store::contents::{RunRow, StoreContents, one_line};
+use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::files::open_regular;
+use uflip_store::manifest::one_line;
 
 /// One report. Times in nanoseconds; what was not measured is `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,8 +59,18 @@ pub struct View {
     pub levels: Vec<BaselineLevel>,
     /// The baselines' own runs and single patterns.
     pub baselines: Vec<BaselineRow>,
+    /// Runs whose IOs were due at instants of their own: their response times hold the
+    /// wait, so they are no baselines and no points of a curve. The pattern tells the rate.
+    #[serde(default)]
+    pub open_loops: Vec<BaselineRow>,
+    /// What the device's own work came to, in a sentence; None where it does not tell.
+    #[serde(default)]
+    pub device_work: Option<String>,
     /// The micro-benchmarks that were run, in the papers' order.
     pub sections: Vec<Section>,
+    /// What a program did on each of its devices, step by step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramRun>,
     /// Where things are: what, path.
     pub files: Vec<(String, String)>,
 }
@@ -97,6 +109,15 @@ pub struct BaselineRow {
     /// Something else was going on beside the run; None where nobody looked.
     #[serde(default)]
     pub disturbed: Option<bool>,
+    /// Reads, writes, flushes and trims apart, where the run has several of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_mode: Vec<ModeStats>,
+    /// How late an open loop's IOs were submitted; None in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateStats>,
+    /// The same in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<String>,
 }
 
 /// One micro-benchmark.
@@ -109,13 +130,13 @@ pub struct Section {
     /// The varying parameter: `IOSize`, …
     pub parameter: String,
     /// A curve for each baseline.
-    pub series: Vec<Series>,
+    pub series: Vec<BaselineSeries>,
     /// What is seen, in sentences.
     #[serde(default)]
     pub sentences: Vec<String>,
     /// What the profile reads off the curves, to be drawn in.
     #[serde(default)]
-    pub marks: Vec<Mark>,
+    pub marks: Vec<ChartMark>,
     /// Values that were left out, each with its reason.
     pub skipped: Vec<String>,
 }
@@ -125,11 +146,20 @@ impl Section {
     pub fn micro(&self) -> Option<MicroBenchmark> {
         self.micro_benchmark.parse().ok()
     }
+
+    /// All values in ascending order, with their labels.
+    pub fn values(&self) -> Vec<(i64, String)> {
+        let points = self.series.iter().flat_map(|s| &s.points);
+        let mut values: Vec<(i64, String)> = points.map(|p| (p.value, p.label.clone())).collect();
+        values.sort();
+        values.dedup_by_key(|(value, _)| *value);
+        values
+    }
 }
 
 /// One curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Series {
+pub struct BaselineSeries {
     /// `SR`, `RR`, `SW`, `RW` or a mix's `SR/RW`.
     pub baseline: String,
     /// In ascending order of value.
@@ -152,10 +182,10 @@ pub struct CurvePoint {
     /// The 95 % confidence interval of the mean, by the profile.
     #[serde(default)]
     pub ci95_ns: Option<[f64; 2]>,
-    /// Mean over the runs, as of [`BaselineRow`].
+    /// As of [`BaselineRow`], over the sums of the runs.
     #[serde(default)]
     pub write_amplification: Option<f64>,
-    /// Mean over the runs, as of [`BaselineRow`].
+    /// As of [`BaselineRow`], over the sums of the runs.
     #[serde(default)]
     pub energy_uj_per_io: Option<f64>,
     /// The runs behind it.
@@ -203,16 +233,17 @@ fn old_report(contents: &StoreContents) -> Option<String> {
 /// [`build`] with this profile of the store, or with none.
 pub fn build_with(contents: &StoreContents, profile: Option<&Profile>) -> View {
     let manifest = &contents.manifest;
+    let (open, closed): (Vec<_>, Vec<_>) = contents.runs.iter().partition(|r| r.spec.work.is_open_loop());
     let baselines =
-        contents.runs.iter().filter(|r| matches!(r.spec.belongs, Belongs::Baseline { .. } | Belongs::Single));
+        closed.into_iter().filter(|r| matches!(r.spec.belongs, Belongs::Baseline { .. } | Belongs::Single));
     let mut baselines: Vec<_> = baselines.map(baseline_row).collect();
     baselines.sort_by_key(|row| (rank(&row.baseline), row.repeat, row.run));
     let dir = contents.dir.display();
     let file = |what: &str, name: &str| (what.to_string(), format!("{dir}/{name}"));
     View {
         target: one_line(&manifest.target).unwrap_or_else(|| "unknown target".into()),
-        host: one_line(&manifest.host),
-        overhead: one_line(&manifest.overhead),
+        host: manifest.host.as_ref().and_then(one_line),
+        overhead: manifest.overhead.as_ref().and_then(one_line),
         tool: format!("{} {}", manifest.tool, manifest.tool_version),
         created: manifest.created.clone(),
         seed: manifest.seed,
@@ -222,7 +253,11 @@ pub fn build_with(contents: &StoreContents, profile: Option<&Profile>) -> View {
         notes: Vec::new(),
         levels: profile.map_or_else(Vec::new, baseline_levels),
         baselines,
+        open_loops: open.into_iter().map(baseline_row).collect(),
+        device_work: profile.and_then(|profile| profile.device_work.sentence()),
         sections: sections(contents, profile),
+        // What cannot be read is damage, and said above.
+        programs: program::of_store(contents).unwrap_or_default(),
         files: vec![file("runs", "runs.ndjson"), file("records", "ios/*.parquet"), file("plan", "plan.json")],
     }
 }
@@ -253,7 +288,7 @@ fn rank(baseline: &str) -> (usize, usize) {
 }
 
 fn baseline_row(row: &RunRow) -> BaselineRow {
-    let (write_amplification, energy_uj_per_io) = beside::of_run(row);
+    let (write_amplification, energy_uj_per_io) = beside::of_runs(std::iter::once(row));
     let beside = row.outcome.probes.interference.as_ref();
     BaselineRow {
         baseline: row.spec.curve_name(),
@@ -264,6 +299,9 @@ fn baseline_row(row: &RunRow) -> BaselineRow {
         write_amplification,
         energy_uj_per_io,
         disturbed: beside.map(|found| found.matters(row.outcome.end.ios)),
+        by_mode: row.stats.by_mode.clone(),
+        late: row.stats.late.clone(),
+        lateness: open_loop::lateness(row),
     }
 }
 
@@ -293,41 +331,49 @@ fn sections(contents: &StoreContents, profile: Option<&Profile>) -> Vec<Section>
 fn levels(section: &mut Section, profile: &Profile) {
     for series in &mut section.series {
         let same = |c: &&profile::CurveLevels| {
-            c.micro_benchmark == section.micro_benchmark && c.baseline == series.baseline
+            c.micro_benchmark.to_string() == section.micro_benchmark
+                && c.baseline.to_string() == series.baseline
         };
         let Some(levels) = profile.curves.iter().find(same) else { continue };
         for point in &mut series.points {
             let level = levels.points.iter().find(|l| l.value == point.value);
             point.mean_ns = level.map(|l| l.mean_ms * 1e6).or(point.mean_ns);
             point.ci95_ns = level.and_then(|l| l.ci95).map(|ends| ends.map(|ms| ms * 1e6));
+            // Profiles of before these fields have none.
+            point.write_amplification =
+                level.and_then(|l| l.write_amplification).or(point.write_amplification);
+            point.energy_uj_per_io = level.and_then(|l| l.energy_uj_per_io).or(point.energy_uj_per_io);
         }
     }
 }
 
 fn section(contents: &StoreContents, whole: &Whole) -> Option<Section> {
     let name = &whole.to_string();
-    let here = |row: &&RunRow| row.spec.belongs.section().as_ref() == Some(whole);
+    let here =
+        |row: &&RunRow| row.spec.belongs.section().as_ref() == Some(whole) && !row.spec.work.is_open_loop();
     let points: Vec<(&RunRow, (String, i64, String))> = contents
         .runs
         .iter()
         .filter(here)
         .filter_map(|row| Some((row, row.spec.belongs.varying()?)))
         .collect();
-    let skipped = skipped(contents.plan.as_ref(), name);
+    let skipped = skipped(contents.plan.as_ref(), whole);
     if points.is_empty() && skipped.is_empty() {
         return None;
     }
-    let mut series: Vec<Series> = Vec::new();
+    let mut curves: HashMap<String, BTreeMap<i64, (String, Vec<&RunRow>)>> = HashMap::new();
     for (row, (_, value, label)) in &points {
-        let baseline = row.spec.curve_name();
-        let at = series.iter().position(|s| s.baseline == baseline).unwrap_or_else(|| {
-            series.push(Series { baseline, points: Vec::new() });
-            series.len() - 1
-        });
-        add_run(&mut series[at].points, row, *value, label);
+        let curve = curves.entry(row.spec.curve_name()).or_default();
+        curve.entry(*value).or_insert_with(|| (label.clone(), Vec::new())).1.push(row);
     }
-    series.sort_by_key(|s| rank(&s.baseline));
-    series.iter_mut().for_each(|s| s.points.sort_by_key(|p| p.value));
+    let drawn = |points: BTreeMap<i64, (String, Vec<&RunRow>)>| {
+        points.into_iter().map(|(value, (label, rows))| point(&rows, value, label)).collect()
+    };
+    let mut series: Vec<BaselineSeries> = curves
+        .into_iter()
+        .map(|(baseline, points)| BaselineSeries { baseline, points: drawn(points) })
+        .collect();
+    series.sort_by(|a, b| rank(&a.baseline).cmp(&rank(&b.baseline)).then(a.baseline.cmp(&b.baseline)));
     let micro = if let Whole::Micro(micro) = whole { Some(*micro) } else { None };
     Some(Section {
         micro_benchmark: name.clone(),
@@ -340,44 +386,16 @@ fn section(contents: &StoreContents, whole: &Whole) -> Option<Section> {
     })
 }
 
-fn add_run(points: &mut Vec<CurvePoint>, row: &RunRow, value: i64, label: &str) {
-    let at = points.iter().position(|p| p.value == value).unwrap_or_else(|| {
-        let label = label.to_string();
-        let (mean_ns, min_ns, max_ns, ci95_ns) = (None, None, None, None);
-        let (write_amplification, energy_uj_per_io, runs) = (None, None, Vec::new());
-        points.push(CurvePoint {
-            value,
-            label,
-            mean_ns,
-            min_ns,
-            max_ns,
-            ci95_ns,
-            write_amplification,
-            energy_uj_per_io,
-            runs,
-        });
-        points.len() - 1
-    });
-    let point = &mut points[at];
-    if let Some(mean) = row.stats.running.mean_ns {
-        // A run without a running phase says nothing of the mean.
-        let before = point.runs.len() as f64;
-        point.mean_ns = Some(point.mean_ns.map_or(mean, |m| (m * before + mean) / (before + 1.0)));
-        point.min_ns = Some(point.min_ns.map_or(mean, |m| m.min(mean)));
-        point.max_ns = Some(point.max_ns.map_or(mean, |m| m.max(mean)));
-        let (amplification, energy) = beside::of_run(row);
-        // None where any of the runs does not tell.
-        let join = |so_far: Option<f64>, own: Option<f64>| match before {
-            0.0 => own,
-            _ => so_far.zip(own).map(|(so_far, own)| (so_far * before + own) / (before + 1.0)),
-        };
-        point.write_amplification = join(point.write_amplification, amplification);
-        point.energy_uj_per_io = join(point.energy_uj_per_io, energy);
-        point.runs.push(row.spec.id);
-    }
+/// One value of a curve from the rows of its repeats.
+fn point(rows: &[&RunRow], value: i64, label: String) -> CurvePoint {
+    let profile::Repeats { runs, mean_ns, min_ns, max_ns, write_amplification, energy_uj_per_io } =
+        profile::of_repeats(rows);
+    let ci95_ns = None;
+    CurvePoint { value, label, mean_ns, min_ns, max_ns, ci95_ns, write_amplification, energy_uj_per_io, runs }
 }
 
-fn skipped(plan: Option<&Plan>, name: &str) -> Vec<String> {
-    let own = plan.iter().flat_map(|plan| &plan.skipped).filter(|skipped| skipped.micro_benchmark == name);
+fn skipped(plan: Option<&Plan>, whole: &Whole) -> Vec<String> {
+    let own =
+        plan.iter().flat_map(|plan| &plan.skipped).filter(|skipped| skipped.micro_benchmark.is_called(whole));
     own.map(|s| format!("{} {}: {}", s.baseline, s.label, s.reason)).collect()
 }

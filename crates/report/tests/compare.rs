@@ -10,7 +10,7 @@ mod made;
 use made::{HOSTILE, keep, noisy, point, store};
 use std::path::Path;
 use uflip_analysis::compare::rule::Rule;
-use uflip_analysis::compare::{Comparison, Subject, Verdict, compare};
+use uflip_analysis::compare::{ChangeVerdict, Comparison, Subject, compare};
 use uflip_measure::run::Belongs;
 use uflip_report::compare::{render_page, render_text};
 use uflip_report::terminal::Style;
@@ -60,7 +60,7 @@ fn pair(writes: f64, rules: &[&str]) -> Comparison {
     compare(&[of("before", 1.0, 1), of("after", writes, 2)], &rules)
 }
 
-fn verdict(made: &Comparison, name: &str) -> (Option<f64>, Verdict) {
+fn verdict(made: &Comparison, name: &str) -> (Option<f64>, ChangeVerdict) {
     let figure = made.figures.iter().find(|f| f.name == name).unwrap_or_else(|| panic!("no figure {name}"));
     let change = figure.values[1].change.as_ref().expect("a change");
     (change.ratio, change.verdict)
@@ -80,16 +80,16 @@ fn a_planted_change_of_half_is_marked_and_nothing_else() {
     let made = pair(1.5, &["RW > 1.2x", "RW > 1.7x", "SR > 1.2x", "pause_rw_ms > 1.2x"]);
     for name in ["SW", "RW"] {
         let (ratio, verdict) = verdict(&made, name);
-        assert_eq!(verdict, Verdict::Differs, "{name}");
+        assert_eq!(verdict, ChangeVerdict::Differs, "{name}");
         assert!((ratio.expect("a ratio") - 1.5).abs() < 0.05, "{name}: {ratio:?}");
     }
     for name in ["SR", "RR", "SR.p50", "RR.p99", "locality.factor"] {
-        assert_eq!(verdict(&made, name).1, Verdict::Noise, "{name}");
+        assert_eq!(verdict(&made, name).1, ChangeVerdict::Noise, "{name}");
     }
     let marked = |baseline: &str| {
         let curve = made.curves.iter().find(|c| c.baseline == baseline).expect("a curve");
         let changes = curve.points.iter().map(|p| p.values[1].change.as_ref().expect("a change").verdict);
-        changes.filter(|v| *v == Verdict::Differs).count()
+        changes.filter(|v| *v == ChangeVerdict::Differs).count()
     };
     assert_eq!((marked("RW"), marked("SR")), (5, 0));
     let failed: Vec<bool> = made.rules.iter().map(|r| r.failed).collect();

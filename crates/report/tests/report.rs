@@ -9,7 +9,7 @@ mod made;
 use made::{HOSTILE, baseline, column, facts, keep, noisy, point, profiled, store};
 use serde_json::{Value, json};
 use uflip_measure::run::Belongs;
-use uflip_report::report::{self, Kind, SIZE_LIMIT};
+use uflip_report::report::{self, SIZE_LIMIT, TraceKind};
 use uflip_report::{View, view};
 use uflip_store::Store;
 
@@ -110,7 +110,7 @@ fn a_damaged_profile_or_record_file_is_told() {
 }
 
 /// How many traces are of a kind.
-fn of(report: &report::Report, kind: Kind) -> usize {
+fn of(report: &report::Report, kind: TraceKind) -> usize {
     report.embedded.iter().find(|(k, _)| *k == kind).unwrap().1
 }
 
@@ -128,16 +128,24 @@ fn three_million_ios_and_many_runs_fit_and_the_spike_is_there() {
     let contents = Store::open(dir.path()).unwrap();
     let made = report::render(&contents).unwrap();
     assert!(made.html.len() <= SIZE_LIMIT, "{} bytes", made.html.len());
-    assert!(of(&made, Kind::Whole) > 100 && of(&made, Kind::Aggregated) >= 1, "{:?}", made.embedded);
+    assert!(
+        of(&made, TraceKind::Whole) > 100 && of(&made, TraceKind::Aggregated) >= 1,
+        "{:?}",
+        made.embedded
+    );
     let first = &column(&made.html, "trace")[0];
     assert_eq!((&first["kind"], &first["n"]), (&json!("aggregated"), &json!(3_000_000)));
     let slowest = &first["outliers"][0];
     assert_eq!((&slowest["io"], &slowest["response"]), (&json!(spike_at), &json!(spike)));
     assert!(first["cells"].as_u64().unwrap() >= 1000);
-    assert_eq!(of(&made, Kind::Sketched), 0, "{:?}", made.embedded);
+    assert_eq!(of(&made, TraceKind::Sketched), 0, "{:?}", made.embedded);
     let tight = report::render_within(&contents, &[], 450_000).unwrap();
     assert!(tight.html.len() <= 450_000, "{} bytes", tight.html.len());
-    assert!(of(&tight, Kind::Coarse) > 20 && of(&tight, Kind::Sketched) > 100, "{:?}", tight.embedded);
+    assert!(
+        of(&tight, TraceKind::Coarse) > 20 && of(&tight, TraceKind::Sketched) > 100,
+        "{:?}",
+        tight.embedded
+    );
     assert_eq!(tight.embedded.iter().map(|(_, n)| n).sum::<usize>(), 501);
     assert_eq!(column(&tight.html, "trace")[0]["outliers"][0]["response"], json!(spike));
 }

@@ -196,7 +196,7 @@ fn opens_from_disk_and_is_explored() {
     assert_eq!(browser.eval("document.querySelector('h1').textContent"), json!(HOSTILE));
     assert_eq!(browser.eval("typeof window.hacked"), json!("undefined"));
     assert_eq!(browser.eval("document.querySelectorAll('img').length"), json!(0));
-    assert_eq!(browser.eval("document.querySelectorAll('svg.chart .curve').length >= 2"), json!(true));
+    assert_eq!(browser.eval("document.querySelectorAll('svg.figure .s.c-SR').length >= 2"), json!(true));
     spike_is_seen(&mut browser, 1);
     a_summed_up_spike_is_reached(&mut browser, 1_200_000);
     spike_is_seen(&mut browser, 0);
@@ -385,7 +385,7 @@ fn pause_tests_and_jobs_are_shown() {
     }
     browser.key("m");
     let tip = browser.eval("document.querySelector('.tip').textContent");
-    // The slowest is one of the reads that the writes linger on.
+    // The slowest is one of the reads that the writes have slowed.
     assert!(tip.as_str().unwrap().ends_with("SR after"), "{tip}");
     let rows = texts(&mut browser, "#job table tr");
     assert!(rows.iter().any(|r| r == "512 B1.50–2.500.030"), "{rows:?}");
@@ -393,7 +393,7 @@ fn pause_tests_and_jobs_are_shown() {
     assert!(rows.iter().any(|r| r.starts_with(HOSTILE) && r.contains("3,0002,000 IOs5.00 ms")), "{rows:?}");
     let titles = texts(&mut browser, "#job h3");
     // Bursts of the experiment's own size are one curve, not one for each size.
-    let curves = texts(&mut browser, "#job .legend li");
+    let curves = texts(&mut browser, "#job svg.figure text");
     let after = |burst: &str| curves.iter().filter(|c| c.contains(burst)).count();
     assert_eq!((after("bs=same,time=5s"), after("bs=4K")), (2, 0), "{curves:?}");
     assert!(rows.iter().any(|r| r == "16 KiB shifted by 2 KiB× 0.500–"), "{rows:?}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use uflip_analysis::profile::{Finding, Severity};
 use uflip_measure::run::RtStats;
 use uflip_report::terminal::{Style, render_with};
-use uflip_report::view::{BaselineLevel, BaselineRow, CurvePoint, Section, Series, View};
+use uflip_report::view::{BaselineLevel, BaselineRow, BaselineSeries, CurvePoint, Section, View};
 
 fn stats(n: u64, mean: f64) -> RtStats {
     let at = |f: f64| Some((mean * f) as u64);
@@ -32,12 +32,12 @@ fn point(value: i64, label: &str, mean: f64, runs: u32) -> CurvePoint {
     CurvePoint { value, label, mean_ns, min_ns, max_ns, ci95_ns, write_amplification, energy_uj_per_io, runs }
 }
 
-fn curve(baseline: &str, runs: u32, points: &[(i64, &str)], f: impl Fn(i64) -> f64) -> Series {
+fn curve(baseline: &str, runs: u32, points: &[(i64, &str)], f: impl Fn(i64) -> f64) -> BaselineSeries {
     let points = points.iter().map(|(v, l)| point(*v, l, f(*v), runs)).collect();
-    Series { baseline: baseline.into(), points }
+    BaselineSeries { baseline: baseline.into(), points }
 }
 
-fn section(name: &str, title: &str, parameter: &str, series: Vec<Series>) -> Section {
+fn section(name: &str, title: &str, parameter: &str, series: Vec<BaselineSeries>) -> Section {
     Section {
         micro_benchmark: name.into(),
         title: title.into(),
@@ -106,6 +106,7 @@ fn view() -> View {
             runs: vec![5, 7, 9],
         }],
         notes: vec![],
+        programs: vec![],
         levels: [("SR", 91e3, Some([88e3, 94e3])), ("RW", 2.4e6, None)]
             .map(|(b, mean_ns, ci95_ns)| BaselineLevel { baseline: b.into(), mean_ns, ci95_ns })
             .to_vec(),
@@ -125,8 +126,13 @@ fn view() -> View {
             write_amplification: None,
             energy_uj_per_io: None,
             disturbed: None,
+            by_mode: Vec::new(),
+            late: None,
+            lateness: None,
         })
         .to_vec(),
+        open_loops: Vec::new(),
+        device_work: None,
         sections: vec![granularity, order, mix],
         files: vec![("runs".into(), "out/runs.ndjson".into())],
     }
@@ -183,4 +189,55 @@ fn an_empty_view_is_text_too() {
         ..view()
     };
     assert!(render_with(&empty, Style { width: 80, color: false, ascii: false }).contains("0 runs"));
+}
+
+#[test]
+fn findings_are_marked_by_severity_the_gravest_first_and_counted() {
+    let mut view = view();
+    let other = |severity, statement: &str| Finding {
+        code: "x".into(),
+        severity,
+        statement: statement.into(),
+        runs: vec![],
+    };
+    view.soundness.insert(0, other(Severity::Info, "Good to know."));
+    view.soundness.push(other(Severity::Serious, "All is of memory."));
+    let text = render_with(&view, Style { width: 80, color: false, ascii: false });
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    let parts = [
+        "Soundness: 1 serious, 1 warning, 1 to know",
+        "!! serious: All is of memory.",
+        "! warning: In 17 of",
+        "- note: Good to know.",
+    ];
+    assert!(parts.windows(2).all(|two| at(two[0]) < at(two[1])), "{text}");
+}
+
+#[test]
+fn an_open_loop_flushes_and_the_devices_work_are_told_beside_a_row() {
+    let mut view = view();
+    let mut open = view.baselines.remove(1);
+    open.lateness = Some("IOs were submitted 1.5 ms after the intended instant".into());
+    view.open_loops.push(open);
+    view.baselines[0].write_amplification = Some(1.25);
+    view.baselines[0].energy_uj_per_io = Some(37.5);
+    view.baselines[0].by_mode = vec![uflip_measure::run::ModeStats {
+        mode: uflip_device::Mode::Flush,
+        ios: 7,
+        running: stats(7, 2e6),
+    }];
+    view.device_work = Some("Within 4 runs: write amplification 1.25".into());
+    let text = render_with(&view, Style { width: 80, color: false, ascii: false });
+    for part in [
+        "write amplification 1.25, 37.5 uJ an IO",
+        "7 flush: mean 2 ms",
+        "Open loops: response time",
+        "open loop: IOs were submitted 1.5 ms after",
+        "Within 4 runs:",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        !render_with(&self::view(), Style { width: 80, color: false, ascii: false }).contains("open loop")
+    );
 }

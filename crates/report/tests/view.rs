@@ -2,17 +2,25 @@
 
 #[path = "../../store/tests/common/mod.rs"]
 mod common;
+#[path = "common/made.rs"]
+mod made;
 
 use common::{feed, manifest, outcome, plan_with, record, spec};
 use serde_json::json;
-use uflip_device::{IoRecord, Nanos};
-use uflip_measure::run::{Belongs, Named, Point, RunSpec, Sink, Work};
+use uflip_analysis::profile;
+use uflip_device::{Bytes, Counters, IoRecord, Nanos};
+use uflip_measure::run::{Belongs, Named, PlannedPoint, RunSpec, Sink, Work};
 use uflip_measure::{Baseline, MicroBenchmark};
-use uflip_report::{View, view};
+use uflip_report::{View, report, terminal, view};
 use uflip_store::{Store, export};
 
 /// Keeps a run whose IOs all take `ns`.
 fn keep(store: &mut Store, run: &RunSpec, ns: u64) {
+    keep_counted(store, run, ns, None);
+}
+
+/// The same of a device that counts its own work.
+fn keep_counted(store: &mut Store, run: &RunSpec, ns: u64, counters: Option<Counters>) {
     store.begin(run).unwrap();
     let io = |i: u64| {
         let r = record(run.id, i);
@@ -26,13 +34,15 @@ fn keep(store: &mut Store, run: &RunSpec, ns: u64) {
         IoRecord::new(&io, 0, r.submit(), Nanos(ns + 1000 * u64::from(io.pattern)))
     };
     feed(store.recorder(), (0..run.io_count).map(io));
-    store.commit(run, &outcome(run.io_count)).unwrap();
+    let mut outcome = outcome(run.io_count);
+    outcome.probes.counters = counters;
+    store.commit(run, &outcome).unwrap();
 }
 
 fn point_run(id: u32, baseline: &str, value: i64, repeat: u32) -> RunSpec {
     let mut run = spec(id, 50);
     let (micro, curve) = (MicroBenchmark::Granularity, baseline.parse().unwrap());
-    run.belongs = Belongs::Point(Point { micro, curve, value, repeat });
+    run.belongs = Belongs::Point(PlannedPoint { micro, curve, value, repeat });
     run
 }
 
@@ -74,10 +84,49 @@ fn repeats_are_averaged_and_order_is_the_papers() {
     assert_eq!(serde_json::from_str::<View>(&text).unwrap(), view);
 }
 
+/// Two repeats that wrote unlike amounts: the mean of their ratios is 5.5, the ratio of
+/// their sums 1.9, and that is what everybody says.
+#[test]
+fn a_point_with_repeats_has_one_figure_wherever_it_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), &manifest(), &plan_with(json!([]), json!([]))).unwrap();
+    let counted = |written: u64, programmed: u64| Counters {
+        host_written: Some(Bytes(written)),
+        flash_programmed: Some(Bytes(programmed)),
+        energy_uj: Some(programmed as f64),
+        ..Counters::default()
+    };
+    keep_counted(&mut store, &point_run(0, "RW", 4096, 0), 2_000_000, Some(counted(1000, 10_000)));
+    keep_counted(&mut store, &point_run(1, "RW", 4096, 1), 4_000_000, Some(counted(9000, 9000)));
+    keep(&mut store, &point_run(2, "RW", 8192, 0), 8_000_000);
+    drop(store);
+    let contents = Store::open(dir.path()).unwrap();
+    let made = profile::build(&contents).unwrap();
+    profile::write(dir.path(), &made).unwrap();
+    let stored = std::fs::read_to_string(profile::path(dir.path())).unwrap();
+    let stored: serde_json::Value = serde_json::from_str(&stored).unwrap();
+    let in_profile = &stored["curves"][0]["points"][0];
+    assert_eq!((&in_profile["mean_ms"], &in_profile["write_amplification"]), (&json!(3.0), &json!(1.9)));
+    assert_eq!(in_profile["energy_uj_per_io"], json!(190.0));
+    assert_eq!(stored["curves"][0]["points"][1]["write_amplification"], json!(null), "nobody told");
+    let shown = view::build(&contents);
+    let page = report::render(&contents).unwrap().html;
+    let with_none = view::build_with(&contents, None);
+    for view in [&shown, &serde_json::from_value(made::facts(&page)["view"].clone()).unwrap(), &with_none] {
+        let point = &view.sections[0].series[0].points[0];
+        assert_eq!(point.mean_ns, in_profile["mean_ms"].as_f64().map(|ms| ms * 1e6));
+        assert_eq!(point.write_amplification, in_profile["write_amplification"].as_f64());
+        assert_eq!(point.energy_uj_per_io, in_profile["energy_uj_per_io"].as_f64());
+    }
+    let style = terminal::Style { width: 80, color: false, ascii: true };
+    let text = terminal::render_with(&shown, style);
+    assert!(text.lines().any(|line| line.contains("4K") && line.contains("3.00")), "{text}");
+}
+
 #[test]
 fn patterns_of_a_mix_are_told_apart_and_exported() {
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::create(dir.path(), &manifest(), &json!(null)).unwrap();
+    let mut store = Store::create(dir.path(), &manifest(), &plan_with(json!([]), json!([]))).unwrap();
     let mut run = point_run(0, "SR/RW", -2, 0);
     run.seed = u64::MAX;
     run.work = Work::Pattern("1 SR(io_size=4K) / 2 RW(io_size=4K)".parse().unwrap());

@@ -8,7 +8,7 @@
 
 use crate::device::{Request, SimDevice};
 use uflip_device::blocks::{BlockRequest, Clock, Completion, Next, Pending, Which};
-use uflip_device::{Blocks, Bytes, Device, DeviceError, Geometry, Mode, Nanos};
+use uflip_device::{Blocks, Bytes, Counters, Device, DeviceError, Geometry, Mode, Nanos};
 
 /// A simulated device that a program uses.
 pub struct SimBlocks {
@@ -117,5 +117,9 @@ impl Blocks for SimBlocks {
 
     fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        Device::counters(&self.device)
     }
 }

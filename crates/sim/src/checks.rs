@@ -51,7 +51,7 @@ fn exercise(text: &str, seed: u64) -> Result<(), String> {
     let stop = Stop::new();
     for io in ios(seed) {
         let (before, flush) = (device.merges(), io.mode == Mode::Flush);
-        let limits = RunLimits { time: None, stop: &stop };
+        let limits = RunLimits { time: None, stop: &stop, sequence: None };
         device
             .run(vec![Box::new(std::iter::once(io))], &KeepAll::new(1), limits)
             .map_err(|e| e.to_string())?;

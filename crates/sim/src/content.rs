@@ -8,7 +8,7 @@ const PAGE_BYTES: u64 = 4096;
 
 /// Bytes by offset; what was never written reads as zeros.
 #[derive(Clone, Debug, Default)]
-pub struct Content {
+pub struct SectorContent {
     pages: NumberMap<u64, Box<[u8]>>,
 }
 
@@ -26,7 +26,7 @@ fn pieces(offset: u64, length: u64) -> impl Iterator<Item = (u64, usize, usize)>
     })
 }
 
-impl Content {
+impl SectorContent {
     /// Bytes of memory that the contents take.
     pub fn memory_bytes(&self) -> u64 {
         self.pages.len() as u64 * PAGE_BYTES
@@ -91,7 +91,7 @@ mod tests {
 
     const SIZE: u64 = 10 * PAGE_BYTES;
 
-    fn all(content: &Content) -> Vec<u8> {
+    fn all(content: &SectorContent) -> Vec<u8> {
         let mut bytes = vec![1; SIZE as usize];
         content.read(0, &mut bytes);
         bytes
@@ -101,7 +101,7 @@ mod tests {
     fn what_was_written_is_read_and_what_was_forgotten_is_not() {
         let cases = [(0, SIZE), (100, 200), (4000, 200), (4096, 4096), (512, 9000), (5000, 12_000)];
         for (offset, length) in cases {
-            let mut content = Content::default();
+            let mut content = SectorContent::default();
             let mut plain: Vec<u8> = (0..SIZE).map(|i| (i % 251 + 1) as u8).collect();
             content.write(0, &plain);
             content.forget(offset, length);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn memory_is_that_of_the_pages_written() {
-        let mut content = Content::default();
+        let mut content = SectorContent::default();
         assert_eq!(content.growth_bytes(4000, 200), 8192);
         content.write(4000, &[1; 200]);
         assert_eq!((content.memory_bytes(), content.growth_bytes(0, 12_288)), (8192, 4096));

@@ -5,8 +5,10 @@
 //! [`Description`] or an error that names the line and what to type instead.
 //! The reference of the file, with units, defaults and sources: `docs/device-file.md`.
 
+mod effect;
 mod ftl;
 
+pub(crate) use effect::without_effect;
 pub use ftl::{BastOptions, BlockOptions, DftlOptions, FastOptions, FtlKind, FtlOptions, PageOptions};
 
 use serde::{Deserialize, Serialize};
@@ -55,7 +57,7 @@ pub struct Description {
     /// The flash array; absent for a disk.
     pub geometry: Option<FlashArray>,
     /// Flash operation times; absent for a disk.
-    pub timing: Option<Timing>,
+    pub timing: Option<FlashTiming>,
     /// The flash translation layer; absent for a disk.
     pub ftl: Option<FtlOptions>,
     /// The write buffer; none where absent.
@@ -130,7 +132,7 @@ pub struct FlashArray {
 /// Flash operation times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Timing {
+pub struct FlashTiming {
     /// Page from cells to register, in microseconds.
     pub read_us: f64,
     /// Page from register to cells, in microseconds.
@@ -217,7 +219,7 @@ pub struct Buffer {
     /// Share of the device that destaging takes while reads are served, 0 to 0.95.
     #[serde(default)]
     pub background_share: f64,
-    /// Idle time before destaging starts on its own, in microseconds.
+    /// Async: idle time before destaging starts on its own, in microseconds.
     #[serde(default)]
     pub idle_delay_us: f64,
     /// Async: what has to wait before lines go to flash beside the host's writes,

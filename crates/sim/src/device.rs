@@ -5,7 +5,7 @@
 //! next IO is ready first goes first, the lower number on a tie. Same
 //! description, seed and IOs: the same records, bit for bit.
 
-use crate::content::Content;
+use crate::content::SectorContent;
 use crate::describe::Description;
 use crate::disk::Hdd;
 use crate::energy::{Meter, Sample};
@@ -63,7 +63,7 @@ pub struct SimDevice {
     noise_share: f64,
     noise: Rng,
     meter: Meter,
-    content: Content,
+    content: SectorContent,
     host: HostWork,
     last_arrival_ns: u64,
     snapshot: Option<Box<SimDevice>>,
@@ -71,7 +71,8 @@ pub struct SimDevice {
     past_ns: u64,
 }
 
-/// What may be asked of a device served in wall-clock time, with its data.
+/// What may be asked of a device that keeps its data: by the programs of
+/// [`crate::SimBlocks`] in virtual time, or by an attached block device in wall-clock time.
 #[derive(Debug)]
 pub enum Request<'a> {
     /// Fill `into` from `offset`.
@@ -126,7 +127,7 @@ impl SimDevice {
             noise_share: d.noise.share,
             noise: Rng::new(derive_seed(seed, 2)),
             meter: Meter::new(&d.energy),
-            content: Content::default(),
+            content: SectorContent::default(),
             host: HostWork::default(),
             last_arrival_ns: 0,
             snapshot: None,
@@ -213,6 +214,17 @@ impl SimDevice {
         };
         flash.nand.witness = Some(witness);
         result
+    }
+
+    /// Takes the memory that the model's books may need, so that a run takes none. A
+    /// clone and a device brought back to its snapshot have lost theirs. What follows
+    /// pages ([`SimDevice::watch`]), samples ([`SimDevice::meter_every`]) and data
+    /// ([`SimDevice::arrive`]) grows with what is done.
+    fn reserve(&mut self) {
+        match &mut self.body {
+            Body::Flash(flash) => flash.reserve(),
+            Body::Disk(disk) => disk.reserve(),
+        }
     }
 
     /// Refuses what the device does not take.
@@ -333,8 +345,8 @@ impl SimDevice {
         }
     }
 
-    /// Serves a request that arrives at `at`, and gives when it is done: what
-    /// a device that is served in wall-clock time is asked. Several may be on
+    /// Serves a request that arrives at `at`, and gives when it is done. Whose time
+    /// `at` is, virtual or the wall clock's, is the caller's. Several may be on
     /// their way at once. What the device does on its own until `at` happens
     /// first; an arrival before the one before it counts as at the same time.
     ///
@@ -360,7 +372,7 @@ impl SimDevice {
     }
 
     /// The data it holds.
-    pub fn content(&self) -> &Content {
+    pub fn content(&self) -> &SectorContent {
         &self.content
     }
 }
@@ -422,6 +434,7 @@ impl Device for SimDevice {
         let is_past = |io: &Io, ready_ns: u64| {
             limits.time.is_some_and(|limit| io.arrival.is_past(Nanos(ready_ns - began), limit))
         };
+        self.reserve();
         let mut turns: Vec<Turn> =
             streams.into_iter().map(|stream| Turn { stream, next: None, chunk: recorder.fresh() }).collect();
         turns.iter_mut().for_each(|turn| turn.advance(began, began));

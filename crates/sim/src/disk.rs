@@ -25,7 +25,7 @@ struct Zone {
 
 /// Where a sector is.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct DiskPlace {
     track: u64,
     /// Angle of its start, as ns of a revolution.
     angle_ns: u64,
@@ -88,6 +88,11 @@ impl Hdd {
         }
     }
 
+    /// Takes the memory that its books may need, so that serving takes none.
+    pub fn reserve(&mut self) {
+        self.waiting.reserve((self.write_queue + 1).saturating_sub(self.waiting.len()));
+    }
+
     /// Bytes moved over the link.
     pub fn link_bytes(&self) -> u64 {
         self.link.bytes
@@ -98,7 +103,7 @@ impl Hdd {
         self.busy_ns
     }
 
-    fn place(&self, sector: u64) -> Place {
+    fn place(&self, sector: u64) -> DiskPlace {
         let sector = sector.min(self.sectors - 1);
         let zone = self.zones[self.zones.partition_point(|z| z.first_sector <= sector) - 1];
         let within = sector - zone.first_sector;
@@ -108,7 +113,7 @@ impl Hdd {
         // Skew: the next track starts where the head is after a track switch.
         let skew = track.wrapping_mul(self.track_seek_ns) % self.revolution_ns;
         let angle_ns = (skew + index * sector_ns) % self.revolution_ns;
-        Place { track, angle_ns, sector_ns, left: zone.sectors_per_track - index }
+        DiskPlace { track, angle_ns, sector_ns, left: zone.sectors_per_track - index }
     }
 
     fn seek_ns(&self, from: u64, to: u64) -> u64 {

@@ -2,11 +2,11 @@
 //! figures that follow from the numbers.
 
 use crate::describe::{
-    Description, Destage, Disk, Energy, FlashArray, FtlKind, FtlOptions, GcPolicy, PageOptions, Timing,
+    Description, Destage, Disk, Energy, FlashArray, FlashTiming, FtlKind, FtlOptions, GcPolicy, PageOptions,
     WearLevelling,
 };
 use crate::ftl::physical_sbs;
-use crate::nand::{Nand, Shape};
+use crate::nand::{ArrayShape, Nand};
 use std::fmt::Write as _;
 use uflip_device::{Bytes, Nanos};
 
@@ -41,8 +41,8 @@ fn row(out: &mut String, key: &str, text: &str) {
     let _ = writeln!(out, "{key:<12}{text}");
 }
 
-fn flash(out: &mut String, d: &Description, g: &FlashArray, t: &Timing, f: &FtlOptions) {
-    let shape = Shape::new(d, g, f);
+fn flash(out: &mut String, d: &Description, g: &FlashArray, t: &FlashTiming, f: &FtlOptions) {
+    let shape = ArrayShape::new(d, g, f);
     let physical = physical_sbs(&shape, f, g.spare_blocks);
     let nand = Nand::new(shape, t, 1);
     drawing(out, g, &shape);
@@ -75,7 +75,7 @@ fn flash(out: &mut String, d: &Description, g: &FlashArray, t: &Timing, f: &FtlO
 }
 
 /// Times of a page moved and of an erase, and the write amplification to expect.
-fn reclamation(out: &mut String, t: &Timing, f: &FtlOptions, nand: &Nand, physical: u64) {
+fn reclamation(out: &mut String, t: &FlashTiming, f: &FtlOptions, nand: &Nand, physical: u64) {
     let shape = &nand.shape;
     let bus_us = shape.unit_bytes as f64 / t.bus_mb_s;
     let page_us = t.read_us + t.program_us + 2.0 * bus_us;
@@ -105,7 +105,7 @@ fn reclamation(out: &mut String, t: &Timing, f: &FtlOptions, nand: &Nand, physic
 }
 
 /// What each kind of merge costs.
-fn merges(out: &mut String, t: &Timing, nand: &Nand) {
+fn merges(out: &mut String, t: &FlashTiming, nand: &Nand) {
     let copy = |units: u32| nand.copy_rows_ns(u64::from(units));
     let (erase, map) = ((t.erase_us * 1e3) as u64, (t.map_update_us * 1e3) as u64);
     let all = nand.shape.units_per_sb;
@@ -147,7 +147,7 @@ fn us(us: f64) -> Nanos {
     Nanos((us * 1e3) as u64)
 }
 
-fn drawing(out: &mut String, g: &FlashArray, shape: &Shape) {
+fn drawing(out: &mut String, g: &FlashArray, shape: &ArrayShape) {
     let die = format!("[{}x{}p]", g.planes_per_die, g.pages_per_block);
     let chip = die.repeat(g.dies_per_chip.min(4) as usize);
     let shown = g.chips_per_channel.min(4);
@@ -223,7 +223,7 @@ fn write_travels(out: &mut String, d: &Description, f: &FtlOptions, nand: &Nand)
 }
 
 /// How a read of 32 KiB comes back.
-fn read_travels(out: &mut String, d: &Description, t: &Timing, f: &FtlOptions, nand: &Nand) {
+fn read_travels(out: &mut String, d: &Description, t: &FlashTiming, f: &FtlOptions, nand: &Nand) {
     let _ = writeln!(out, "a read of {}", Bytes(IO_BYTES));
     let pages = IO_BYTES.div_ceil(nand.shape.unit_bytes);
     let map = match f.kind {
@@ -240,7 +240,7 @@ fn read_travels(out: &mut String, d: &Description, t: &Timing, f: &FtlOptions, n
     row(out, "  link", &format!("{} + {}", link.0, link.1));
 }
 
-fn log_space(out: &mut String, f: &FtlOptions, shape: &Shape) {
+fn log_space(out: &mut String, f: &FtlOptions, shape: &ArrayShape) {
     match &f.kind {
         FtlKind::Bast(options) => {
             let logs = u64::from(options.log_blocks);

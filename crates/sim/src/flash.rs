@@ -1,7 +1,7 @@
 //! A flash device as a whole: link, write buffer, FTL and array, and when each
 //! of them works.
 //!
-//! Pause, burst, start-up and lingering effects (paper 001, sections 4.2, 4.3
+//! Pause, burst, start-up and lasting effects (paper 001, sections 4.2, 4.3
 //! and 5.1) come from three rules. A write is done when the buffer has it; a
 //! buffer without room waits for lines to reach flash; lines proceed while the
 //! array has nothing else to do, and with a share of the device while reads
@@ -11,11 +11,11 @@
 //! decided on. What the host's IOs ask of the array directly (reads, trims) is
 //! asked on that clock too, however far it is behind.
 
-use crate::cache::{Lines, Range};
+use crate::cache::{ByteRange, Lines};
 use crate::describe::{self, Description, Destage};
 use crate::ftl::{AnyFtl, Ftl};
 use crate::link::Interface;
-use crate::nand::{Nand, Shape};
+use crate::nand::{ArrayShape, Nand};
 use crate::planted::{Bug, planted};
 use crate::units::{byte_ns_q20, transfer_ns, us_ns};
 use std::collections::VecDeque;
@@ -33,6 +33,8 @@ struct WriteBuffer {
     idle_delay_ns: u64,
     pipelined: bool,
     lines: Lines,
+    /// Where a batch is put together.
+    taken: Vec<ByteRange>,
     /// When each line on its way is programmed, on the array's clock.
     in_flight: Vec<u64>,
     array_ns: u64,
@@ -47,17 +49,21 @@ struct WriteBuffer {
 }
 
 impl WriteBuffer {
-    fn new(b: &describe::Buffer) -> WriteBuffer {
+    fn new(b: &describe::Buffer, sector_bytes: u64) -> WriteBuffer {
         let line_bytes = b.line_kib << 10;
+        let capacity = (b.kib / b.line_kib) as usize;
+        // Nothing waits where lines are handed to the array at once.
+        let waiting = if b.destage == Destage::Immediate { 0 } else { capacity };
         WriteBuffer {
             destage: b.destage,
-            capacity: (b.kib / b.line_kib) as usize,
+            capacity,
             destage_from: b.destage_from_kib.map_or(b.kib / b.line_kib, |kib| kib / b.line_kib) as usize,
             batch: b.batch_lines as usize,
             toll_q10: (b.background_share / (1.0 - b.background_share) * 1024.0).round() as u64,
             idle_delay_ns: us_ns(b.idle_delay_us),
             pipelined: b.pipelined,
-            lines: Lines::new(line_bytes),
+            lines: Lines::new(line_bytes, waiting, sector_bytes),
+            taken: Vec::new(),
             in_flight: Vec::new(),
             array_ns: 0,
             programmed_ns: VecDeque::new(),
@@ -67,9 +73,19 @@ impl WriteBuffer {
         }
     }
 
+    /// Takes the memory that it may need, before a run.
+    fn reserve(&mut self) {
+        let batch = self.batch.min(self.capacity);
+        let immediate = if self.destage == Destage::Immediate { self.capacity } else { 0 };
+        self.lines.reserve();
+        self.taken.reserve(self.lines.most_ranges(batch));
+        self.in_flight.reserve(batch.saturating_sub(self.in_flight.len()));
+        self.programmed_ns.reserve(immediate.saturating_sub(self.programmed_ns.len()));
+    }
+
     /// Takes note of a write to a run; true where the run has grown upwards by
     /// whole lines and nothing can come to stand before it.
-    fn grows_upwards(&mut self, range: Range) -> bool {
+    fn grows_upwards(&mut self, range: ByteRange) -> bool {
         let upwards = range.start == self.run_end || self.lines.ends_at(range.start);
         let whole = self.lines.line_of(range.end) != self.lines.line_of(range.end - 1);
         if upwards {
@@ -79,7 +95,7 @@ impl WriteBuffer {
     }
 
     /// When data for `range` can be taken, where it is the line last filled.
-    fn unlocked_ns(&self, range: Range) -> u64 {
+    fn unlocked_ns(&self, range: ByteRange) -> u64 {
         let (line, programmed) = self.last_line;
         if self.locks_lines && self.lines.touches(line, range) { programmed } else { 0 }
     }
@@ -192,11 +208,11 @@ impl Flash {
     pub fn new(
         d: &Description,
         g: &describe::FlashArray,
-        t: &describe::Timing,
+        t: &describe::FlashTiming,
         f: &describe::FtlOptions,
         seed: u64,
     ) -> Flash {
-        let shape = Shape::new(d, g, f);
+        let shape = ArrayShape::new(d, g, f);
         let (ftl, mut nand) = AnyFtl::new(d, shape, t, f, seed);
         let fold = d.slc.as_ref().map(|s| Fold {
             pages: (s.cache_mib << 20) / shape.unit_bytes,
@@ -210,7 +226,7 @@ impl Flash {
             nand,
             ftl,
             link: Interface::new(&d.link),
-            buffer: d.buffer.as_ref().map(WriteBuffer::new),
+            buffer: d.buffer.as_ref().map(|b| WriteBuffer::new(b, d.sector_bytes)),
             fold,
             unit_shift: shape.unit_bytes.trailing_zeros(),
             units: shape.units,
@@ -223,8 +239,16 @@ impl Flash {
         }
     }
 
+    /// Takes the memory that its books may need, so that serving takes none.
+    pub fn reserve(&mut self) {
+        self.ftl.reserve();
+        if let Some(buffer) = &mut self.buffer {
+            buffer.reserve();
+        }
+    }
+
     /// Units that a byte range touches.
-    fn span(&self, range: Range) -> (u64, u64) {
+    fn span(&self, range: ByteRange) -> (u64, u64) {
         let first = range.start >> self.unit_shift;
         (first, ((range.end - 1) >> self.unit_shift) - first + 1)
     }
@@ -232,7 +256,7 @@ impl Flash {
     /// Reads `size` bytes at `offset`, submitted at `at_ns`; gives when done.
     pub fn read(&mut self, at_ns: u64, offset: u64, size: u64) -> u64 {
         let (slot, start) = self.begin(at_ns);
-        let range = Range { start: offset, end: offset + size };
+        let range = ByteRange { start: offset, end: offset + size };
         let reader = self.readers.continued_by(offset);
         let sequential = reader.is_some();
         let latency = self.link.read_latency_ns() + if sequential { 0 } else { self.seek_read_ns };
@@ -330,7 +354,7 @@ impl Flash {
     pub fn write(&mut self, at_ns: u64, offset: u64, size: u64) -> u64 {
         let (slot, start) = self.begin(at_ns);
         self.readers.disturbed_by_write();
-        let range = Range { start: offset, end: offset + size };
+        let range = ByteRange { start: offset, end: offset + size };
         let unlocked = self.buffer.as_ref().map_or(0, |b| b.unlocked_ns(range));
         let received = self.link.from_host(start.max(unlocked), size);
         let (unit, count) = self.span(range);
@@ -361,7 +385,7 @@ impl Flash {
     }
 
     /// Programs a byte range; pages written in part are read first.
-    fn program_range(&mut self, at_ns: u64, range: Range) -> u64 {
+    fn program_range(&mut self, at_ns: u64, range: ByteRange) -> u64 {
         self.decide(at_ns);
         let (unit, count) = self.span(range);
         let mask = (1u64 << self.unit_shift) - 1;
@@ -376,7 +400,7 @@ impl Flash {
     }
 
     /// The buffer hides programming as long as it has lines to spare.
-    fn write_behind(&mut self, at_ns: u64, range: Range) -> u64 {
+    fn write_behind(&mut self, at_ns: u64, range: ByteRange) -> u64 {
         let mut now = at_ns;
         let mut rest = range;
         while rest.start < rest.end {
@@ -399,7 +423,7 @@ impl Flash {
     }
 
     /// Puts a range into the buffer's lines, waiting for room where there is none.
-    fn buffer_range(&mut self, at_ns: u64, range: Range) -> u64 {
+    fn buffer_range(&mut self, at_ns: u64, range: ByteRange) -> u64 {
         let mut now = at_ns;
         let mut rest = range;
         while rest.start < rest.end {
@@ -449,10 +473,12 @@ impl Flash {
         }
         let at = buffer.array_ns;
         let before = buffer.lines.len();
-        let batch = buffer.lines.take_batch(buffer.may_start());
+        let mut batch = std::mem::take(&mut buffer.taken);
+        buffer.lines.take_batch(buffer.may_start(), &mut batch);
         let taken = before - buffer.lines.len();
         let done = batch.iter().map(|range| self.program_range(at, *range)).max().unwrap_or(at);
         if let Some(buffer) = &mut self.buffer {
+            buffer.taken = batch;
             buffer.in_flight.extend(std::iter::repeat_n(done.max(at), taken));
             buffer.advance(0);
         }
@@ -525,7 +551,7 @@ impl Flash {
         let first = (offset + (1 << self.unit_shift) - 1) >> self.unit_shift;
         let end = ((offset + size) >> self.unit_shift).min(self.units);
         if first < end {
-            let whole = Range { start: first << self.unit_shift, end: end << self.unit_shift };
+            let whole = ByteRange { start: first << self.unit_shift, end: end << self.unit_shift };
             if let Some(buffer) = &mut self.buffer {
                 buffer.lines.drop_range(whole);
             }

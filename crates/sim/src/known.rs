@@ -4,18 +4,20 @@
 //! Method: response times by rule. Reads and writes of streams take a fixed
 //! time, in proportion to size but for a latency. A write that continues a
 //! stream is cheap while its stream is among the last [`Truth::partitions`], and
-//! takes its turn among the dear ones where too many streams go round; any other
+//! takes its turn among the expensive ones where too many streams go round; any other
 //! write is cheap inside the last [`SLOTS`] stretches of an eighth of
 //! [`Truth::area_bytes`], and else takes its turn in a cycle of
-//! [`Truth::period_ios`] with some dear IOs. The first
+//! [`Truth::period_ios`] with some expensive IOs. The first
 //! [`Truth::start_up_ios`] writes out of order after a rest are cheap. For
-//! [`Truth::lingering_ns`] after a dear write, reads take longer. Upon all of it:
+//! [`Truth::lasting_ns`] after an expensive write, reads take longer. Upon all of it:
 //! noise with mean 1, outliers, and a drift with every write. Now and then it may
 //! stand still for a while, as a device does that tidies up: see [`Stall`].
 //!
 //! Units: nanoseconds, bytes, IOs. Source: the two-phase model and the effects of
 //! paper 001, sections 4.2, 4.3 and 5.2. Limits: one IO at a time; no real
 //! device is this simple, see the FTLs for mechanics.
+
+pub mod draw;
 
 use std::collections::VecDeque;
 use uflip_device::rng::{Rng, derive_seed};
@@ -47,12 +49,12 @@ pub struct Truth {
     pub rr_ns: f64,
     /// A cheap write.
     pub sw_ns: f64,
-    /// A dear write.
-    pub dear_ns: f64,
-    /// Share of dear ones among writes out of order.
-    pub dear_share: f64,
-    /// Writes out of order in a cycle of cheap and dear ones; None where the
-    /// dear ones come at random.
+    /// An expensive write.
+    pub expensive_ns: f64,
+    /// Share of expensive ones among writes out of order.
+    pub expensive_share: f64,
+    /// Writes out of order in a cycle of cheap and expensive ones; None where the
+    /// expensive ones come at random.
     pub period_ios: Option<f64>,
     /// Standard deviation of a cycle's length relative to it.
     pub jitter: f64,
@@ -60,10 +62,10 @@ pub struct Truth {
     pub start_up_ios: Option<u64>,
     /// The rest that brings all of them back.
     pub refill_ns: f64,
-    /// For how long reads are slow after a dear write; None where they are not.
-    pub lingering_ns: Option<f64>,
+    /// For how long reads are slow after an expensive write; None where they are not.
+    pub lasting_ns: Option<f64>,
     /// How many times as long they take.
-    pub lingering_factor: f64,
+    pub lasting_factor: f64,
     /// The area in which random writes are cheap; None where there is none.
     pub area_bytes: Option<u64>,
     /// Streams of writes that are cheap at once.
@@ -78,7 +80,7 @@ pub struct Truth {
     pub outliers: f64,
     /// How many times as long they take.
     pub outlier_factor: f64,
-    /// Each write makes those after it dearer by this share of the first one's.
+    /// Each write makes those after it more expensive by this share of the first one's.
     pub drift: f64,
 }
 
@@ -86,7 +88,7 @@ impl Truth {
     /// Mean response times of SR, RR, SW and RW of 32 KiB in the running phase,
     /// without drift.
     pub fn means_ns(&self) -> [f64; 4] {
-        let rw = self.sw_ns + self.dear_share * (self.dear_ns - self.sw_ns);
+        let rw = self.sw_ns + self.expensive_share * (self.expensive_ns - self.sw_ns);
         let outliers = 1.0 + self.outliers * (self.outlier_factor - 1.0);
         [self.sr_ns, self.rr_ns, self.sw_ns, rw].map(|ns| ns * outliers)
     }
@@ -122,7 +124,7 @@ pub struct KnownDevice {
     read_end: u64,
     /// Stretches, the latest last.
     slots: VecDeque<u64>,
-    /// Place in the cycle, its length, and the dear IOs in it so far.
+    /// Place in the cycle, its length, and the expensive IOs in it so far.
     cycle: (f64, f64, f64),
     /// Cheap writes left of the start-up, and when a write out of order ended.
     credit: f64,
@@ -157,7 +159,7 @@ impl KnownDevice {
         KnownDevice { stall: Some(stall), ..self }
     }
 
-    /// How much dearer writes are now than at the start.
+    /// How much more expensive writes are now than at the start.
     pub fn drifted(&self) -> f64 {
         1.0 + self.truth.drift * self.writes as f64
     }
@@ -181,7 +183,7 @@ impl KnownDevice {
         let base = if io.offset.0 == self.read_end { self.truth.sr_ns } else { self.truth.rr_ns };
         let base = if self.read_end == u64::MAX { self.truth.sr_ns } else { base };
         self.read_end = io.offset.0 + u64::from(io.size);
-        if at_ns < self.slow_until { base * self.truth.lingering_factor } else { base }
+        if at_ns < self.slow_until { base * self.truth.lasting_factor } else { base }
     }
 
     /// How many streams were written since the one that ends at `offset`, which
@@ -216,12 +218,12 @@ impl KnownDevice {
         found.is_some()
     }
 
-    /// Whether the next write in the cycle is a dear one.
-    fn next_is_dear(&mut self) -> bool {
-        let Some(period) = self.truth.period_ios else { return self.rng.unit() < self.truth.dear_share };
-        let (place, length, dear) = self.cycle;
-        let turn = dear < self.truth.dear_share * period - 0.5;
-        self.cycle = (place + 1.0, length, dear + f64::from(u8::from(turn)));
+    /// Whether the next write in the cycle is an expensive one.
+    fn next_is_expensive(&mut self) -> bool {
+        let Some(period) = self.truth.period_ios else { return self.rng.unit() < self.truth.expensive_share };
+        let (place, length, expensive) = self.cycle;
+        let turn = expensive < self.truth.expensive_share * period - 0.5;
+        self.cycle = (place + 1.0, length, expensive + f64::from(u8::from(turn)));
         if place + 1.0 >= length {
             let over = place + 1.0 - length;
             let jitter = self.truth.jitter * self.gauss();
@@ -231,7 +233,7 @@ impl KnownDevice {
     }
 
     /// A write out of order.
-    fn scattered_is_dear(&mut self, at_ns: u64, offset: u64) -> bool {
+    fn scattered_is_expensive(&mut self, at_ns: u64, offset: u64) -> bool {
         let start_up = self.truth.start_up_ios.unwrap_or(0) as f64;
         let rested = at_ns.saturating_sub(self.written_at) as f64 / self.truth.refill_ns.max(1.0);
         // Short breaks are part of a run.
@@ -243,18 +245,18 @@ impl KnownDevice {
             self.credit -= 1.0;
             return false;
         }
-        !nearby && self.next_is_dear()
+        !nearby && self.next_is_expensive()
     }
 
     fn write_ns(&mut self, at_ns: u64, io: &Io) -> (f64, bool) {
         let (offset, end) = (io.offset.0, io.offset.0 + u64::from(io.size));
         let in_order = self.continues(offset, end);
-        let (dear, scattered) = match in_order {
+        let (expensive, scattered) = match in_order {
             Some((age, _)) if age < self.truth.partitions as usize => (false, false),
-            Some((_, true)) => (self.next_is_dear(), false),
-            _ => (self.scattered_is_dear(at_ns, offset), true),
+            Some((_, true)) => (self.next_is_expensive(), false),
+            _ => (self.scattered_is_expensive(at_ns, offset), true),
         };
-        let base = if dear { self.truth.dear_ns } else { self.truth.sw_ns };
+        let base = if expensive { self.truth.expensive_ns } else { self.truth.sw_ns };
         let shifted = self.truth.unit_bytes.is_some_and(|unit| !offset.is_multiple_of(unit));
         let drifted = self.drifted();
         self.writes += 1;
@@ -276,8 +278,8 @@ impl KnownDevice {
                 if scattered {
                     self.written_at = done;
                 }
-                if let Some(lingering) = self.truth.lingering_ns.filter(|_| base >= self.truth.dear_ns) {
-                    self.slow_until = done + lingering as u64;
+                if let Some(lasting) = self.truth.lasting_ns.filter(|_| base >= self.truth.expensive_ns) {
+                    self.slow_until = done + lasting as u64;
                 }
                 done
             }
@@ -308,6 +310,9 @@ impl Device for KnownDevice {
             let due = io.arrival.due(Nanos(done - began)).0.saturating_add(began);
             Some((due.max(done), io))
         };
+        // Memory for all that is remembered, which a clone has lost.
+        self.ends.reserve(STREAMS - self.ends.len());
+        self.slots.reserve(SLOTS - self.slots.len());
         let mut turns: Vec<Turn> = Vec::new();
         for mut stream in streams {
             let first = next(&mut stream, began);
@@ -363,14 +368,14 @@ mod tests {
             sr_ns: 1e5,
             rr_ns: 2e5,
             sw_ns: 1e5,
-            dear_ns: 3e6,
-            dear_share: 0.25,
+            expensive_ns: 3e6,
+            expensive_share: 0.25,
             period_ios: Some(8.0),
             jitter: 0.0,
             start_up_ios: Some(40),
             refill_ns: 1e9,
-            lingering_ns: Some(5e7),
-            lingering_factor: 2.0,
+            lasting_ns: Some(5e7),
+            lasting_factor: 2.0,
             area_bytes: Some(8 << 20),
             partitions: 4,
             unit_bytes: Some(4096),
@@ -392,7 +397,7 @@ mod tests {
         };
         let ios: Vec<Io> = offsets.map(io).collect();
         let (keep, stop) = (KeepAll::new(4096), Stop::new());
-        let limits = RunLimits { time: None, stop: &stop };
+        let limits = RunLimits { time: None, stop: &stop, sequence: None };
         device.run(vec![Box::new(ios.into_iter())], &keep, limits).unwrap();
         keep.records().iter().map(|r| r.response().0).collect()
     }
@@ -408,8 +413,8 @@ mod tests {
         let times = run(&mut device, Mode::Write, scattered(400, 1 << 30));
         let first = times.iter().position(|t| *t == 3_000_000).unwrap();
         assert!((40..48).contains(&first), "{first}");
-        let dear = times[first..].iter().filter(|t| **t == 3_000_000).count() as f64;
-        assert!((dear / (400 - first) as f64 - 0.25).abs() < 0.03, "{dear}");
+        let expensive = times[first..].iter().filter(|t| **t == 3_000_000).count() as f64;
+        assert!((expensive / (400 - first) as f64 - 0.25).abs() < 0.03, "{expensive}");
         let reads = run(&mut device, Mode::Read, (0..1000).map(|i| i * 32768));
         let slow = reads.iter().filter(|t| **t == 200_000).count();
         assert!((240..=251).contains(&slow), "{slow}");

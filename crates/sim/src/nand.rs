@@ -17,7 +17,7 @@ use crate::witness::Witness;
 
 /// The geometry in whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct ArrayShape {
     /// Planes that make up one superblock.
     pub lanes: u32,
     /// Groups of dies that work independently; superblock `s` is in bank `s % banks`.
@@ -40,15 +40,15 @@ pub struct Shape {
     pub rows: u32,
 }
 
-impl Shape {
+impl ArrayShape {
     /// Of a checked description.
-    pub fn new(d: &Description, g: &describe::FlashArray, f: &describe::FtlOptions) -> Shape {
+    pub fn new(d: &Description, g: &describe::FlashArray, f: &describe::FtlOptions) -> ArrayShape {
         let dies = g.channels * g.chips_per_channel * g.dies_per_chip;
         let stripe = f.superblock_dies.unwrap_or(dies);
         let lanes = stripe * g.planes_per_die;
         let units_per_sb = lanes * g.pages_per_block;
         let units = (d.capacity_mib << 20) / g.page_bytes;
-        Shape {
+        ArrayShape {
             lanes,
             banks: dies / stripe,
             units_per_sb,
@@ -97,7 +97,7 @@ struct Times {
 #[derive(Clone, Debug)]
 pub struct Nand {
     /// The geometry.
-    pub shape: Shape,
+    pub shape: ArrayShape,
     /// What it has done.
     pub ops: OpCounts,
     /// Erases of each physical superblock.
@@ -120,7 +120,7 @@ pub struct Nand {
 
 impl Nand {
     /// An erased array with `physical_sbs` superblocks.
-    pub fn new(shape: Shape, t: &describe::Timing, physical_sbs: u32) -> Nand {
+    pub fn new(shape: ArrayShape, t: &describe::FlashTiming, physical_sbs: u32) -> Nand {
         let all_lanes = shape.lanes * shape.banks;
         Nand {
             shape,

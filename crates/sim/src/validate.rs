@@ -1,7 +1,10 @@
 //! Whether a description can be built, and what to type where it cannot.
 
-use crate::describe::{DescribeError, Description, Disk, FlashArray, FtlKind, FtlOptions, GcPolicy, Timing};
-use crate::nand::Shape;
+use crate::describe::without_effect;
+use crate::describe::{
+    DescribeError, Description, Disk, FlashArray, FlashTiming, FtlKind, FtlOptions, GcPolicy,
+};
+use crate::nand::ArrayShape;
 
 /// What is wrong with the value of a key.
 struct Problem {
@@ -119,6 +122,11 @@ fn all(d: &Description) -> Checked {
     link(d)?;
     energy(d)?;
     within("noise.share", d.noise.share, 0.0, 1.0)?;
+    kinds(d)?;
+    without_effect(d).map_or(Ok(()), |option| problem(option.key, option.message))
+}
+
+fn kinds(d: &Description) -> Checked {
     match (&d.disk, &d.geometry, &d.timing, &d.ftl) {
         (Some(disk), None, None, None) => check_disk(d, disk),
         (Some(_), ..) => {
@@ -160,7 +168,7 @@ fn energy(d: &Description) -> Checked {
     costs.iter().try_for_each(|(key, value)| within(key, *value, 0.0, 1e9))
 }
 
-fn check_flash(d: &Description, g: &FlashArray, t: &Timing, f: &FtlOptions) -> Checked {
+fn check_flash(d: &Description, g: &FlashArray, t: &FlashTiming, f: &FtlOptions) -> Checked {
     count("geometry.channels", u64::from(g.channels), 1, 64)?;
     count("geometry.chips_per_channel", u64::from(g.chips_per_channel), 1, 64)?;
     count("geometry.dies_per_chip", u64::from(g.dies_per_chip), 1, 16)?;
@@ -183,7 +191,7 @@ fn check_flash(d: &Description, g: &FlashArray, t: &Timing, f: &FtlOptions) -> C
             format!("{stripe} does not divide the {dies} dies; type a divisor"),
         );
     }
-    let shape = Shape::new(d, g, f);
+    let shape = ArrayShape::new(d, g, f);
     count("geometry.pages_per_block", u64::from(shape.units_per_sb), 2, 1 << 20).map_err(|mut p| {
         p.message.push_str(" pages of a superblock (pages_per_block x dies x planes)");
         p
@@ -211,7 +219,7 @@ fn check_flash(d: &Description, g: &FlashArray, t: &Timing, f: &FtlOptions) -> C
 
 /// Copying a superblock page by page must end within an hour, so that times
 /// stay far from the end of the clock.
-fn merge_time(shape: &Shape, t: &Timing) -> Checked {
+fn merge_time(shape: &ArrayShape, t: &FlashTiming) -> Checked {
     let page_us = t.read_us + t.program_us + 2.0 * shape.unit_bytes as f64 / t.bus_mb_s;
     let hours = f64::from(shape.units_per_sb) * page_us / 3.6e9;
     if hours <= 1.0 {

@@ -27,7 +27,9 @@ fn records(name: &str) -> Vec<IoRecord> {
         .into_iter()
         .collect();
     let kept = KeepAll::new(1 << 12);
-    device(name).run(streams, &kept, RunLimits { time: None, stop: &Stop::new() }).expect("it runs");
+    device(name)
+        .run(streams, &kept, RunLimits { time: None, stop: &Stop::new(), sequence: None })
+        .expect("it runs");
     let mut all: Vec<IoRecord> = kept.records();
     all.sort_by_key(|r| (r.submit(), r.stream()));
     all

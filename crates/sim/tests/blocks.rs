@@ -139,7 +139,10 @@ fn a_traced_program_leaves_the_records_of_its_requests() {
     let error = traced.wait(Which::Id(9)).unwrap().result.unwrap_err().to_string();
     assert!(error.contains("offset 1125899906842624"), "{error}");
     assert_eq!(traced.failed(), 1);
-    let end = traced.finish();
+    // Also what fails only while it is ended is told: it is no good run.
+    traced.submit(BlockRequest::read(10, Bytes(1 << 50), 512, AlignedBuffer::new(512)));
+    let uflip_device::blocks::TracedEnd { end, failed, bytes } = traced.finish();
+    assert_eq!((failed, bytes), (2, Bytes(5 * MIB)));
     let records: Vec<IoRecord> = keep.records();
     assert_eq!((end.ios, records.len()), (6, 6));
     let modes: Vec<Mode> = records.iter().map(|r| r.mode()).collect();

@@ -42,3 +42,59 @@ fn whole_tables_are_asked_for() {
     let only = "name = \"x\"\ncapacity_mib = 1\n[link]\nread_latency_us = 1\nwrite_latency_us = 1\nread_mb_s = 1\nwrite_mb_s = 1\n";
     assert!(check(only).unwrap_err().to_string().contains("add [geometry]"));
 }
+
+/// An option that nothing looks at beside the others was once taken without a word.
+#[test]
+fn an_option_without_effect_is_refused_in_every_table() {
+    // What stands in the device's file, what is put there, the option named, what is typed instead.
+    let cases = [
+        ("nvme-tlc", "[timing]", "[timing]\ncopy_back_us = 5", "timing.copy_back_us", "\"bast\""),
+        ("nvme-tlc", "[timing]", "[timing]\nmap_update_us = 5", "timing.map_update_us", "\"fast\""),
+        ("nvme-tlc", "[timing]", "[timing]\nlog_switch_us = 5", "timing.log_switch_us", "\"block\""),
+        ("kingston-dti", "[timing]", "[timing]\nmap_update_us = 5", "timing.map_update_us", "\"fast\""),
+        ("nvme-tlc", "[buffer]", "[buffer]\nbatch_lines = 2", "buffer.batch_lines", "type another"),
+        ("nvme-tlc", "[buffer]", "[buffer]\npipelined = true", "buffer.pipelined", "type another"),
+        (
+            "nvme-tlc",
+            "[buffer]",
+            "[buffer]\nbackground_share = 0.5",
+            "buffer.background_share",
+            "type another",
+        ),
+        ("samsung", "[buffer]", "[buffer]\nidle_delay_us = 5", "buffer.idle_delay_us", "\"async\""),
+        ("samsung", "[buffer]", "[buffer]\ndestage_from_kib = 64", "buffer.destage_from_kib", "\"async\""),
+        ("samsung", "[buffer]", "[buffer]\nlocks_lines = true", "buffer.locks_lines", "\"immediate\""),
+        (
+            "kingston-dt-elite-hs-2G",
+            "[link]",
+            "[link]\nread_streams = 4",
+            "link.read_streams",
+            "give link.read_ahead_kib",
+        ),
+        (HDD, "[link]", "[link]\nread_ahead_kib = 64", "link.read_ahead_kib", "disk.read_buffer_kib"),
+        (HDD, "[link]", "[link]\nseek_read_us = 5", "link.seek_read_us", "remove it"),
+        (HDD, "[link]", "[link]\nread_streams = 4", "link.read_streams", "remove it"),
+        (
+            HDD,
+            "write_buffer_kib = 16384",
+            "write_buffer_kib = 0",
+            "disk.write_queue",
+            "give disk.write_buffer_kib",
+        ),
+        (HDD, "[energy]", "[energy]\nread_uj = 1", "energy.read_uj", "type energy.idle_mw"),
+        (HDD, "[energy]", "[energy]\nprogram_uj = 1", "energy.program_uj", "type energy.idle_mw"),
+        (HDD, "[energy]", "[energy]\nerase_uj = 1", "energy.erase_uj", "type energy.idle_mw"),
+    ];
+    for (name, old, new, key, instead) in cases {
+        let text = catalogue::text(name).unwrap();
+        assert!(text.contains(old), "{name}: {old}");
+        let text = text.replacen(old, new, 1);
+        let error = check(&text).map(|_| ()).unwrap_err();
+        assert!(error.message.starts_with(&format!("{key}: ")), "{name}, {new}: {error}");
+        assert!(error.message.contains(instead), "{name}, {new}: {error}");
+        let line = text.lines().nth(error.line - 1).unwrap();
+        assert!(line.starts_with(key.rsplit('.').next().unwrap()), "{name}, {new}: line {line}");
+    }
+}
+
+const HDD: &str = "seagate-barracuda-7200.11-hdd-500G";

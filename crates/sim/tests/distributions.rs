@@ -1,4 +1,4 @@
-//! What the uFLIP paper says besides Table 3: start-up, spikes, lingering
+//! What the uFLIP paper says besides Table 3: start-up, spikes, lasting effects
 //! effects, the out-of-box state and periods (sections 4.1, 4.2 and 5.1).
 
 use uflip_device::rng::Rng;
@@ -15,7 +15,7 @@ fn run(d: &mut SimDevice, ios: Vec<(Mode, u64, u64)>) -> Vec<f64> {
         mode,
         pattern: 0,
     });
-    d.run(vec![Box::new(ios)], &keep, RunLimits { time: None, stop: &stop }).unwrap();
+    d.run(vec![Box::new(ios)], &keep, RunLimits { time: None, stop: &stop, sequence: None }).unwrap();
     keep.records().iter().map(|r| r.response().as_millis_f64()).collect()
 }
 
@@ -57,20 +57,20 @@ fn the_mtron_starts_up_for_125_writes_and_then_oscillates_between_0_4_and_27_ms(
     let start_up = times.iter().position(|t| *t > 2.0).unwrap();
     let running = &times[128..];
     let cheap = running.iter().filter(|t| **t < 1.0).count() as f64 / running.len() as f64;
-    let dear: Vec<f64> = running.iter().copied().filter(|t| *t >= 1.0).collect();
+    let expensive: Vec<f64> = running.iter().copied().filter(|t| *t >= 1.0).collect();
     println!(
         "mtron: start-up {start_up} IOs, {:.0} % cheap, others {:.1} ms on average",
         cheap * 100.0,
-        mean(&dear)
+        mean(&expensive)
     );
     assert!((110..=140).contains(&start_up), "paper: about 125");
     assert!((0.6..0.72).contains(&cheap), "paper's figure 3: about two thirds");
-    assert!((22.0..34.0).contains(&mean(&dear)), "paper: 27 ms");
+    assert!((22.0..34.0).contains(&mean(&expensive)), "paper: 27 ms");
 }
 
 #[test]
 fn random_writes_on_the_mtron_slow_3000_reads_for_two_and_a_half_seconds() {
-    for (name, lingers) in [("mtron", true), ("memoright", false), ("samsung", false)] {
+    for (name, lasts) in [("mtron", true), ("memoright", false), ("samsung", false)] {
         let mut d = uflip_sim::open(name, 1).unwrap();
         random_state(&mut d);
         let reads =
@@ -82,10 +82,10 @@ fn random_writes_on_the_mtron_slow_3000_reads_for_two_and_a_half_seconds() {
         let slow = times.iter().rposition(|t| *t > 1.2 * normal).map_or(0, |i| i + 1);
         let seconds = times[..slow].iter().sum::<f64>() / 1e3;
         println!("{name}: {slow} reads are slow, for {seconds:.2} s");
-        if lingers {
+        if lasts {
             assert!((2200..4000).contains(&slow) && (1.9..3.2).contains(&seconds), "paper: 3,000 and 2.5 s");
         } else {
-            assert!(slow <= 1, "paper: no lingering");
+            assert!(slow <= 1, "paper: no lasting effect");
         }
     }
 }
@@ -144,7 +144,8 @@ fn pauses_gain_nothing_in_total() {
         mode,
         pattern: 0,
     });
-    let end = d.run(vec![Box::new(paused)], &keep, RunLimits { time: None, stop: &stop }).unwrap();
+    let end =
+        d.run(vec![Box::new(paused)], &keep, RunLimits { time: None, stop: &stop, sequence: None }).unwrap();
     let with = end.elapsed.0;
     println!("memoright: {:.2} s without pauses, {:.2} s with", without as f64 / 1e9, with as f64 / 1e9);
     assert!((with as f64 / without as f64).ln().abs() < 0.2);

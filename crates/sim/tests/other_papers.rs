@@ -17,7 +17,7 @@ fn run(d: &mut SimDevice, mode: Mode, size: u64, offsets: Vec<u64>, limit: Optio
         mode,
         pattern: 0,
     });
-    d.run(vec![Box::new(ios)], &keep, RunLimits { time: limit, stop: &stop }).unwrap();
+    d.run(vec![Box::new(ios)], &keep, RunLimits { time: limit, stop: &stop, sequence: None }).unwrap();
     keep.records().iter().map(|r| r.response().as_millis_f64()).collect()
 }
 
@@ -190,7 +190,7 @@ fn the_generic_drive_gains_from_depth_and_slows_when_its_one_bit_region_is_full(
             Box::new(ios) as uflip_device::Stream
         })
         .collect();
-    let end = d.run(streams, &keep, RunLimits { time: None, stop: &stop }).unwrap();
+    let end = d.run(streams, &keep, RunLimits { time: None, stop: &stop, sequence: None }).unwrap();
     let (single, deep) = (1000.0 / one, end.ios as f64 / end.elapsed.as_secs_f64());
     println!("nvme: {single:.0} random reads a second at depth 1, {deep:.0} at depth 32");
     assert!(deep > 15.0 * single);

@@ -276,7 +276,7 @@ fn simulated(device: &mut SimDevice, units: &[usize]) -> Tally {
             pattern: 0,
         })
         .collect();
-    let limits = RunLimits { time: None, stop: &Stop::new() };
+    let limits = RunLimits { time: None, stop: &Stop::new(), sequence: None };
     device.run(vec![Box::new(ios.into_iter())], &KeepAll::new(1 << 12), limits).unwrap();
     let (m, o) = (device.merges().unwrap(), device.flash_ops().unwrap());
     let (switch, partial, full) = (m.switch, m.partial, m.full);

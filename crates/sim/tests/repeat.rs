@@ -74,13 +74,17 @@ const PINNED: [(&str, &str, &str, u64); 11] = [
 
 fn open(ftl: &str, rest: &str) -> SimDevice {
     let flash = "[geometry]\nchannels = 2\nchips_per_channel = 2\npages_per_block = 16\npage_bytes = 2048\n\
-        [timing]\nread_us = 25\nprogram_us = 200\nerase_us = 1500\nbus_mb_s = 40\nlog_switch_us = 50\n";
-    let ftl =
-        if ftl.is_empty() { String::new() } else { format!("{flash}[ftl]\nsuperblock_dies = 2\n{ftl}") };
+        [timing]\nread_us = 25\nprogram_us = 200\nerase_us = 1500\nbus_mb_s = 40\n";
+    let logs = ["bast", "fast", "block"].iter().any(|kind| ftl.contains(&format!("kind = \"{kind}\"")));
+    let switch = if logs { "log_switch_us = 50\n" } else { "" };
+    let (ftl, ahead) = match ftl {
+        "" => (String::new(), ""),
+        ftl => (format!("{flash}{switch}[ftl]\nsuperblock_dies = 2\n{ftl}"), "read_ahead_kib = 64\n"),
+    };
     let text = format!(
         "name = \"pinned\"\ncapacity_mib = 2\n\
          [link]\nread_latency_us = 70\nwrite_latency_us = 70\nread_mb_s = 100\nwrite_mb_s = 80\n\
-         queue_depth = 2\nread_ahead_kib = 64\n[noise]\nshare = 0.05\n{rest}{ftl}"
+         queue_depth = 2\n{ahead}[noise]\nshare = 0.05\n{rest}{ftl}"
     );
     SimDevice::new(&check(&text).unwrap_or_else(|e| panic!("{e}\n{text}")), 11).unwrap()
 }
@@ -186,7 +190,9 @@ fn a_snapshot_is_the_device_as_it_was() {
         };
         let stream: Stream = Box::new((0..2_000).map(io));
         let keep = KeepAll::new(4096);
-        device.run(vec![stream], &keep, RunLimits { time: None, stop: &stop }).expect("no error");
+        device
+            .run(vec![stream], &keep, RunLimits { time: None, stop: &stop, sequence: None })
+            .expect("no error");
         keep.records()
     };
     assert!(!device.snapshot(Snapshot::Return), "there is none yet");

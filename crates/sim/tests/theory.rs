@@ -59,7 +59,7 @@ fn writes(count: u64, mut at: impl FnMut(u64) -> u64 + Send + 'static) -> uflip_
 
 fn run(device: &mut SimDevice, stream: uflip_device::Stream) -> f64 {
     let (before, counted) = (device.flash_ops().unwrap(), device.counters().unwrap());
-    let limits = RunLimits { time: None, stop: &Stop::new() };
+    let limits = RunLimits { time: None, stop: &Stop::new(), sequence: None };
     device.run(vec![stream], &NoRecords, limits).unwrap();
     let after = device.flash_ops().unwrap();
     let programs = (after.programs - before.programs) as f64;

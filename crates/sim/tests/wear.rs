@@ -33,7 +33,7 @@ fn write(device: &mut SimDevice, offsets: Vec<u64>, size: u32) {
         mode: Mode::Write,
         pattern: 0,
     });
-    let limits = RunLimits { time: None, stop: &Stop::new() };
+    let limits = RunLimits { time: None, stop: &Stop::new(), sequence: None };
     device.run(vec![Box::new(ios)], &KeepAll::new(1 << 10), limits).unwrap();
 }
 

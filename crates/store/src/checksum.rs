@@ -15,6 +15,7 @@
 use crate::error::StoreError;
 use crate::files::{read_json_bytes, unreadable};
 use flate2::Crc;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -142,6 +143,38 @@ pub struct Sealed {
     pub seal: Seal,
     /// The checksum of all its bytes, whatever it says itself.
     pub sum: String,
+}
+
+impl Sealed {
+    /// Whether it says that it belongs to another folder than `folder`; files of
+    /// earlier versions say nothing.
+    pub fn is_anothers(&self, folder: Option<&str>) -> bool {
+        let said = self.value.get("folder").and_then(Value::as_str);
+        said.zip(folder).is_some_and(|(said, folder)| said != folder)
+    }
+
+    /// What the file at `path` tells, which is called `what` ("plan"): one reader a
+    /// kind of file. The inner error says what is wrong where damage explains it, as
+    /// its checksum is another.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] with `remedy` where it is of another shape although
+    /// its checksum is right, or it has none: then nothing may be concluded without
+    /// it.
+    pub fn told<T: DeserializeOwned>(
+        &self,
+        path: &Path,
+        what: &str,
+        remedy: &str,
+    ) -> Result<Result<T, String>, StoreError> {
+        T::deserialize(&self.value).map(Ok).or_else(|error| {
+            let detail = format!("it is no {what} ({error}); {remedy}");
+            match self.seal {
+                Seal::Changed => Ok(Err(detail)),
+                Seal::Intact | Seal::None => Err(StoreError::Damaged { path: path.to_path_buf(), detail }),
+            }
+        })
+    }
 }
 
 /// Reads a JSON file; None where there is none.

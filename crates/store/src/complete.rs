@@ -10,13 +10,14 @@
 //! * a job: every run, those apart that its self-scaling rule leaves out, by the
 //!   throughputs kept (`job::drive`);
 //! * the search for the logical block: every run of the sizes up to the one at
-//!   which both rules had their answer.
+//!   which both rules had their answer;
+//! * a program: every step on every device.
 //!
 //! A run that is damaged is missing. Runs cut short by a time limit are kept.
 
 use crate::contents::StoreContents;
 use crate::job::job_of;
-use serde_json::Value;
+use crate::manifest::Asked;
 use std::collections::{BTreeMap, HashSet};
 use uflip_device::identity::word;
 use uflip_measure::auto::findings::Calibration;
@@ -46,7 +47,7 @@ pub fn completeness(contents: &StoreContents) -> Completeness {
     };
     let kept: HashSet<u32> = contents.runs.iter().map(|row| row.spec.id).collect();
     let wanted: Vec<u32> = match job_of(contents) {
-        Some(planned) if is_logical_block(&planned) => sizes_wanted(contents, &planned, &kept),
+        Some(planned) if is_search(contents) => sizes_wanted(contents, &planned, &kept),
         Some(planned) => job_wanted(contents, &planned, &kept),
         None => plan.runs().map(|run| run.id).collect(),
     };
@@ -63,12 +64,27 @@ fn statement(
     found: &Completeness,
     kept: &HashSet<u32>,
 ) -> Option<String> {
-    let (planned, n, go_on) = (found.planned, found.kept, go_on(contents));
-    let calibration = |run: &&RunSpec| matches!(run.belongs, Belongs::Calibration(_));
-    let auto = contents.manifest.options.get("auto").is_some_and(Value::is_object);
+    let (planned, n) = (found.planned, found.kept);
+    if let Some(program) = program_of(contents) {
+        let text = format!(
+            "Incomplete: {n} of {planned} runs of the program {program} are kept: it was cut off, and a program is \
+             not gone on with; begin it anew with another -o"
+        );
+        return (!found.missing.is_empty()).then_some(text);
+    }
+    let go_on = go_on(contents);
+    let auto = contents.manifest.options.asked.auto().is_some();
     let calibrated = contents.calibration.as_ref().is_some_and(|found| found.plan.is_some());
     // A calibration that cannot be read says nothing of how far it came.
-    let known = auto && !contents.damage.iter().any(|damage| damage.file == "calibration.json");
+    let known = auto && !contents.damage.iter().any(|damage| damage.is_of_calibration());
+    let calibration = |run: &&RunSpec| matches!(run.belongs, Belongs::Calibration(_));
+    let measured = contents.runs.iter().filter(|row| !calibration(&&row.spec)).count();
+    if known && contents.calibration.is_none() && measured > 0 {
+        return Some(format!(
+            "Incomplete: calibration.json is missing, though {measured} runs of the plan that it led to are kept; put \
+             it back from a copy, or find it again with: {go_on}"
+        ));
+    }
     if known && !calibrated {
         return Some(format!(
             "Incomplete: the calibration was not brought to its end ({n} runs are kept), nothing else was measured; \
@@ -104,7 +120,7 @@ fn job_wanted(contents: &StoreContents, planned: &JobPlan, kept: &HashSet<u32>) 
         let bytes = drive::bytes_of(&row.spec, row.outcome.end.ios);
         drive::throughput(bytes, &row.outcome.end).map(|t| (row.spec.id, t))
     });
-    let throughputs: job::Kept = throughputs.collect();
+    let throughputs: job::Throughputs = throughputs.collect();
     let wanted = |segment: &&job::expand::Segment| {
         let any = || runs_of(planned, segment).any(|id| kept.contains(&id));
         drive::wanted(planned, segment, &throughputs) || any()
@@ -133,18 +149,24 @@ fn runs_of<'a>(planned: &'a JobPlan, segment: &job::expand::Segment) -> impl Ite
     steps.filter_map(|step| if let Step::Run(run) = step { Some(run.id) } else { None })
 }
 
-fn is_logical_block(planned: &JobPlan) -> bool {
-    planned.runs().all(|(_, run)| run.line.starts_with(logical_block::LINE))
+fn is_search(contents: &StoreContents) -> bool {
+    matches!(contents.manifest.options.asked, Asked::LogicalBlock(_))
+}
+
+/// The program of a folder that is a program's: its name, which is that of its
+/// command.
+pub fn program_of(contents: &StoreContents) -> Option<&str> {
+    match &contents.manifest.options.asked {
+        Asked::Program { name, .. } => Some(name),
+        _ => None,
+    }
 }
 
 /// The command that goes on with what `contents` has.
 pub fn go_on(contents: &StoreContents) -> String {
     let (dir, options) = (word(&contents.dir.to_string_lossy()), &contents.manifest.options);
-    let target = word(options.get("target").and_then(Value::as_str).unwrap_or("TARGET"));
-    if options.get("job").is_none() {
-        return format!("uflip run -o {dir} --resume");
+    match &options.asked {
+        Asked::Run { .. } => format!("uflip run -o {dir} --resume"),
+        job => format!("uflip {} {} -o {dir} --resume", job.command(), word(&options.target)),
     }
-    let searched = job_of(contents).is_some_and(|planned| is_logical_block(&planned));
-    let command = if searched { "logical-block" } else { "job" };
-    format!("uflip {command} {target} -o {dir} --resume")
 }

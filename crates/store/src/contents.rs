@@ -1,89 +1,25 @@
-//! What a store says: its manifest, its plan and one row a run, as plain data.
+//! What a store says: its manifest (`manifest.rs`), its plan and one row a run, as
+//! plain data.
 //!
 //! Formats: `docs/format.md`. Reading never changes a store and does not mind a
 //! run in progress: a last line without its newline is not there yet. What is
 //! not as it was written is left out and told ([`StoreContents::damage`]).
 
-use crate::checksum::{Seal, Sealed, checksum, read_sealed};
+use crate::checksum::{Seal, checksum, read_sealed};
 use crate::complete::completeness;
 use crate::damage::{Damage, PLAN_EDITED, statements};
 use crate::error::StoreError;
 use crate::files::{read_inside, unreadable};
 use crate::format1::{self, OLD};
+use crate::manifest::{FORMAT, Manifest};
 use crate::rows::parse_rows;
+use crate::store::names;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use uflip_measure::Plan;
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats};
-
-/// The version of the store's format that this code writes. It reads the older
-/// ones as well (`format1.rs`).
-pub const FORMAT: u32 = 2;
-
-/// `manifest.json`: under what circumstances a store was measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// The store's format version: [`FORMAT`].
-    pub format: u32,
-    /// The program: `uflip`.
-    pub tool: String,
-    /// Its version.
-    pub tool_version: String,
-    /// Random, made with the folder: rows say it too, so that another folder's row
-    /// is known. `None` in folders of format 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub folder: Option<String>,
-    /// When the store was made, UTC, as `2026-11-21T19:04:08Z`.
-    pub created: String,
-    /// The seed of every random choice.
-    pub seed: u64,
-    /// The target's identity, as its device tells it.
-    pub target: Value,
-    /// The machine that measured.
-    pub host: Value,
-    /// What measuring itself costs: clock, loop; null where not measured.
-    pub overhead: Value,
-    /// The options in force.
-    pub options: Value,
-}
-
-impl Manifest {
-    /// A manifest of this format made now, with null for what the caller has
-    /// not filled in.
-    pub fn new(tool_version: &str, seed: u64) -> Manifest {
-        Manifest {
-            format: FORMAT,
-            tool: "uflip".into(),
-            tool_version: tool_version.into(),
-            folder: Some(crate::files::random_name()),
-            created: utc(uflip_device::unix_now() / 1_000_000_000),
-            seed,
-            target: Value::Null,
-            host: Value::Null,
-            overhead: Value::Null,
-            options: Value::Null,
-        }
-    }
-}
-
-/// Seconds since 1970 as `2026-11-21T19:04:08Z`.
-///
-/// Source: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms",
-/// `civil_from_days`.
-fn utc(unix_s: u64) -> String {
-    let (days, second) = (unix_s / 86_400 + 719_468, unix_s % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
 
 /// Where a run's records are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,7 +90,7 @@ impl StoreContents {
     ///
     /// # Errors
     /// [`StoreError::Refused`] where there is none or it is of another format,
-    /// [`StoreError::Damaged`] where a file cannot be understood,
+    /// [`StoreError::Damaged`] where a file is of another shape than it has,
     /// [`StoreError::Path`] where one cannot be read.
     pub fn read(dir: &Path) -> Result<StoreContents, StoreError> {
         let manifest_path = dir.join("manifest.json");
@@ -179,24 +115,31 @@ impl StoreContents {
         if manifest.seal == Seal::Changed {
             damage.push(of_file("manifest.json", MANIFEST_CHANGED));
         }
-        let plan_path = dir.join("plan.json");
+        let plan_path = dir.join(names::PLAN);
         let plan = read_sealed(&plan_path, RESTORE)?;
         let mut plan = plan.ok_or_else(|| gone(&plan_path))?;
         let edited = plan.value.as_object_mut().and_then(|fields| fields.remove(EDITED)).is_some();
-        let plan_edited = edited || plan.seal == Seal::Changed;
-        let manifest_value: Manifest =
-            serde_json::from_value(manifest.value).map_err(|e| damaged(&manifest_path, &e))?;
-        let (plan_sum, plan) = (plan.sum, Plan::deserialize(&plan.value));
-        let plan = match plan {
+        // One that says whose it is was written with a checksum, too.
+        let unsealed = plan.seal == Seal::None && plan.value.get("folder").is_some();
+        let plan_edited = edited || unsealed || plan.seal == Seal::Changed;
+        let manifest_value = Manifest::deserialize(&manifest.value).map_err(|error| {
+            let detail = format!("it is no manifest ({error}); {RESTORE}");
+            StoreError::Damaged { path: manifest_path, detail }
+        })?;
+        let remedy = format!("so nobody can tell which runs are missing; {RESTORE}");
+        let plan_sum = plan.sum.clone();
+        let plan = match plan.told(&plan_path, "plan", &remedy)? {
+            Ok(_) if plan.is_anothers(manifest_value.folder.as_deref()) => {
+                damage.push(of_file("plan.json", &format!("it is another folder's, {remedy}")));
+                None
+            }
             Ok(plan) => Some(format1::told(plan, &manifest_value)),
-            Err(error) => {
-                let what =
-                    format!("it is no plan ({error}), so nobody can tell which runs are missing; {RESTORE}");
-                damage.push(of_file("plan.json", &what));
+            Err(what) => {
+                damage.push(of_file(names::PLAN, &what));
                 None
             }
         };
-        let (calibration, calibration_sum) = calibration(dir, &mut damage)?;
+        let (calibration, calibration_sum) = calibration(dir, manifest_value.folder.as_deref(), &mut damage)?;
         if let Some(what) = logical_block(dir) {
             damage.push(of_file(crate::logical_block::FILE, &what));
         }
@@ -266,29 +209,30 @@ fn of_file(file: &str, what: &str) -> Damage {
 /// checksum of the file.
 fn calibration(
     dir: &Path,
+    folder: Option<&str>,
     damage: &mut Vec<Damage>,
 ) -> Result<(Option<Calibration>, Option<String>), StoreError> {
-    const FILE: &str = "calibration.json";
+    const FILE: &str = names::CALIBRATION;
     const LOST: &str = "what it found of start-up, period and pause is left out, and --resume finds it again";
-    match read_sealed(&dir.join(FILE), RESTORE) {
-        Ok(Some(Sealed { seal: Seal::Changed, sum, .. })) => {
-            damage.push(of_file(FILE, &format!("its checksum is another; {LOST}")));
-            Ok((None, Some(sum)))
+    const AGAIN: &str = "restore it from a copy, or remove it: uflip run --resume then finds it again";
+    let path = dir.join(FILE);
+    let (what, sum) = match read_sealed(&path, RESTORE) {
+        Ok(None) => return Ok((None, None)),
+        Ok(Some(file)) if file.seal == Seal::Changed => {
+            (format!("its checksum is another; {LOST}"), Some(file.sum))
         }
-        Ok(None) => Ok((None, None)),
-        Ok(Some(Sealed { value, sum, .. })) => match Calibration::deserialize(&value) {
-            Ok(found) => Ok((Some(found), Some(sum))),
-            Err(error) => {
-                damage.push(of_file(FILE, &format!("it is no calibration ({error}); {LOST}")));
-                Ok((None, Some(sum)))
-            }
+        Ok(Some(file)) if file.is_anothers(folder) => {
+            (format!("it is another folder's; {LOST}"), Some(file.sum))
+        }
+        Ok(Some(file)) => match file.told(&path, "calibration", AGAIN)? {
+            Ok(found) => return Ok((Some(found), Some(file.sum))),
+            Err(what) => (what, Some(file.sum)),
         },
-        Err(StoreError::Damaged { detail, .. }) => {
-            damage.push(of_file(FILE, &detail));
-            Ok((None, None))
-        }
-        Err(error) => Err(error),
-    }
+        Err(StoreError::Damaged { detail, .. }) => (detail, None),
+        Err(error) => return Err(error),
+    };
+    damage.push(of_file(FILE, &what));
+    Ok((None, sum))
 }
 
 /// What is wrong with the folder's logical block, if it has one.
@@ -296,42 +240,5 @@ fn logical_block(dir: &Path) -> Option<String> {
     match crate::logical_block::measured(dir) {
         Err(StoreError::Damaged { detail, .. }) => Some(detail),
         _ => None,
-    }
-}
-
-fn damaged(path: &Path, error: &serde_json::Error) -> StoreError {
-    StoreError::Damaged { path: path.to_path_buf(), detail: format!("{error}; {RESTORE}") }
-}
-
-/// A value of the manifest as one line of text; `None` for null and nothing.
-pub fn one_line(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Object(fields) => {
-            if let Some(Value::String(text)) = fields.get("summary") {
-                return Some(text.clone());
-            }
-            let scalar = |(name, value): (&String, &Value)| match value {
-                Value::Null | Value::Array(_) | Value::Object(_) => None,
-                Value::String(text) => Some(format!("{name} {text}")),
-                other => Some(format!("{name} {other}")),
-            };
-            let text = fields.iter().filter_map(scalar).collect::<Vec<_>>().join(", ");
-            (!text.is_empty()).then_some(text)
-        }
-        other => Some(other.to_string()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::utc;
-
-    #[test]
-    fn moments_are_told_in_utc() {
-        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
-        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(utc(1_795_287_848), "2026-11-21T19:04:08Z");
     }
 }

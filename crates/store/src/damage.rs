@@ -5,6 +5,7 @@
 
 use crate::complete::completeness;
 use crate::contents::StoreContents;
+use crate::store::names;
 use std::fmt;
 
 /// Damage told one by one, at most; the rest is counted.
@@ -25,6 +26,18 @@ pub struct Damage {
     pub what: String,
     /// True where a run is left out for it.
     pub row: bool,
+}
+
+impl Damage {
+    /// Whether it is the folder's plan that cannot be read.
+    pub fn is_of_plan(&self) -> bool {
+        self.file == names::PLAN
+    }
+
+    /// Whether it is what calibration found that cannot be read.
+    pub fn is_of_calibration(&self) -> bool {
+        self.file == names::CALIBRATION
+    }
 }
 
 impl fmt::Display for Damage {

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use uflip_device::IoRecord;
 use uflip_device::identity::word;
+use uflip_measure::pattern::Timing;
 
 /// What an export looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Format {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ColumnKind {
     Integer,
     Unsigned,
     Float,
@@ -61,11 +62,11 @@ enum Kind {
     Text,
 }
 
-use Kind::{Bool, Float, Integer, Text, Unsigned};
+use ColumnKind::{Bool, Float, Integer, Text, Unsigned};
 
 /// Columns of the table of runs, with where in a line of `runs.ndjson` each
-/// comes from.
-const RUNS: [(&str, &str, Kind); 45] = [
+/// comes from, or after an `@` what is worked out of it.
+const RUNS: [(&str, &str, ColumnKind); 79] = [
     ("run", "/id", Integer),
     ("purpose", "/purpose", Text),
     ("baseline", "/baseline", Text),
@@ -111,6 +112,40 @@ const RUNS: [(&str, &str, Kind); 45] = [
     ("records_file", "/records/file", Text),
     ("records_bytes", "/records/bytes", Integer),
     ("stalls", "/stalls", Integer),
+    ("open_loop", "@open_loop", Bool),
+    ("arrival", "@arrival", Text),
+    ("late_n", "/stats/late/n", Integer),
+    ("late_mean_ns", "/stats/late/mean_ns", Float),
+    ("late_max_ns", "/stats/late/max_ns", Integer),
+    ("late_ios", "/stats/late/late_ios", Integer),
+    ("flush_ios", "@mode/flush/ios", Integer),
+    ("flush_n", "@mode/flush/n", Integer),
+    ("flush_mean_ns", "@mode/flush/mean_ns", Float),
+    ("flush_p50_ns", "@mode/flush/p50_ns", Integer),
+    ("flush_p99_ns", "@mode/flush/p99_ns", Integer),
+    ("flush_max_ns", "@mode/flush/max_ns", Integer),
+    ("trim_ios", "@mode/trim/ios", Integer),
+    ("trim_n", "@mode/trim/n", Integer),
+    ("trim_mean_ns", "@mode/trim/mean_ns", Float),
+    ("trim_p50_ns", "@mode/trim/p50_ns", Integer),
+    ("trim_p99_ns", "@mode/trim/p99_ns", Integer),
+    ("trim_max_ns", "@mode/trim/max_ns", Integer),
+    ("job_line", "/job/line", Text),
+    ("job_role", "/job/role", Text),
+    ("job_segment", "/job/segment", Integer),
+    ("job_round", "/job/round", Integer),
+    ("block_bytes", "/job/block_bytes", Integer),
+    ("sync_every", "@sync", Integer),
+    ("host_read_bytes", "/outcome/probes/counters/host_read", Integer),
+    ("host_written_bytes", "/outcome/probes/counters/host_written", Integer),
+    ("host_trimmed_bytes", "/outcome/probes/counters/host_trimmed", Integer),
+    ("flash_read_bytes", "/outcome/probes/counters/flash_read", Integer),
+    ("flash_programmed_bytes", "/outcome/probes/counters/flash_programmed", Integer),
+    ("flash_copied_bytes", "/outcome/probes/counters/flash_copied", Integer),
+    ("block_erases", "/outcome/probes/counters/block_erases", Integer),
+    ("full_merges", "/outcome/probes/counters/full_merges", Integer),
+    ("energy_uj", "/outcome/probes/counters/energy_uj", Float),
+    ("write_amplification", "@write_amplification", Float),
 ];
 
 /// Names of the columns of the table of runs, in order.
@@ -138,7 +173,48 @@ pub fn runs(
 fn cells(row: &RunRow) -> Result<Vec<Value>, StoreError> {
     let value = serde_json::to_value(row)
         .map_err(|e| StoreError::Refused(format!("run {} cannot be told as JSON: {e}", row.spec.id)))?;
-    Ok(RUNS.iter().map(|(_, at, _)| value.pointer(at).cloned().unwrap_or(Value::Null)).collect())
+    let cell = |(name, at, _): &(&str, &str, ColumnKind)| match at.strip_prefix('@') {
+        Some(what) => worked_out(row, what),
+        None => value.pointer(at).cloned().unwrap_or_else(|| varying(row, name)),
+    };
+    Ok(RUNS.iter().map(cell).collect())
+}
+
+/// What a line of `runs.ndjson` says in another form; null where it does not.
+fn worked_out(row: &RunRow, what: &str) -> Value {
+    let timing = row.spec.work.basics().first().map(|basic| basic.timing);
+    let told = match what.split('/').collect::<Vec<_>>()[..] {
+        ["open_loop"] => Some(row.spec.work.is_open_loop().into()),
+        ["arrival"] => {
+            timing.filter(|timing| timing.rate().is_some()).map(|timing| timing.to_string().into())
+        }
+        ["sync"] => match timing {
+            Some(Timing::Synced { every }) => Some(every.into()),
+            _ => None,
+        },
+        ["write_amplification"] => {
+            row.outcome.probes.counters.and_then(|c| c.write_amplification()).map(Value::from)
+        }
+        ["mode", mode, figure] => {
+            let of = row.stats.by_mode.iter().find(|of| of.mode.name() == mode);
+            of.and_then(|of| serde_json::to_value(of).ok()?.get(figure).cloned())
+        }
+        _ => None,
+    };
+    told.unwrap_or(Value::Null)
+}
+
+/// The columns of a point for a run whose line has none: a job's.
+fn varying(row: &RunRow, column: &str) -> Value {
+    let belongs = &row.spec.belongs;
+    let told = match column {
+        "micro_benchmark" => belongs.section().map(|section| section.to_string().into()),
+        "parameter" => belongs.varying().map(|(parameter, ..)| parameter.into()),
+        "value" => belongs.varying().map(|(_, value, _)| value.into()),
+        "label" => belongs.varying().map(|(.., label)| label.into()),
+        _ => None,
+    };
+    told.unwrap_or(Value::Null)
 }
 
 fn runs_csv(rows: &[Vec<Value>], out: &mut dyn Write) -> std::io::Result<()> {

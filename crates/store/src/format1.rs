@@ -8,7 +8,8 @@
 //! holds for old rows of a folder that a later version went on with. This is the
 //! only place where results are told by the planner of the day.
 
-use crate::contents::{Manifest, RunRow};
+use crate::contents::RunRow;
+use crate::manifest::Manifest;
 use std::collections::HashMap;
 use uflip_measure::job;
 use uflip_measure::run::{Belongs, RunSpec};
@@ -20,7 +21,7 @@ pub(crate) const OLD: u32 = 1;
 /// What the plan's runs stand for, where it is a job's of format 1; the plan as
 /// it is where it is not, or where its job does not give it any more.
 pub(crate) fn told(plan: Plan, manifest: &Manifest) -> Plan {
-    let job = manifest.options.get("job").and_then(serde_json::Value::as_str);
+    let job = manifest.options.asked.job();
     let Some(text) = job.filter(|_| plan.format == OLD) else { return plan };
     let expanded =
         job::parse(text).ok().and_then(|job| job::expand(&job, &plan.target, plan.geometry, plan.seed).ok());

@@ -9,6 +9,6 @@ use uflip_measure::job::JobPlan;
 /// The job that a store's runs are of; None where they are of none, or of one of
 /// format 1 that does not give its plan any more.
 pub fn job_of(contents: &StoreContents) -> Option<JobPlan> {
-    contents.manifest.options.get("job")?;
+    contents.manifest.options.asked.job()?;
     JobPlan::stored(contents.plan.clone()?)
 }

@@ -8,6 +8,8 @@
 //! | `/dev/stdout`, `/dev/fd/N` | written through, at the end of what is there |
 //! | a symbolic link | what it leads to, by these rules; one that leads nowhere is refused |
 //! | a block device, a folder | refused |
+//! | a file of a results folder, `report.html` apart; a scratch file or its `.uflip` | refused |
+//! | the target that is measured, or what that stands on | refused |
 //!
 //! A link in a folder that everybody writes to (`/tmp`) is followed only where
 //! it belongs to the user or to the folder's owner, as the kernel does it with
@@ -16,11 +18,14 @@
 
 use crate::error::{StoreError, path_error};
 use crate::files::{Temporary, sync_dir};
+use crate::store::folder_of_kept;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use uflip_device::identity::{self, SysPaths};
+use uflip_device::scratch;
 
 /// Links followed one after another, as the kernel limits it.
 const MOST_LINKS: usize = 40;
@@ -39,7 +44,7 @@ enum To {
 }
 
 /// What a path comes to.
-enum Place {
+enum OutputPlace {
     /// To be replaced; with the old file where there is one.
     File(PathBuf, Option<Metadata>),
     Through,
@@ -56,6 +61,22 @@ pub fn check(path: &Path) -> Result<(), StoreError> {
     place(path).map(|_| ())
 }
 
+/// Whether `path` can be an output of what is measured on `target`, where that has a path: it would take the
+/// place of what was measured.
+///
+/// # Errors
+/// Where it is the target or what that stands on, or this cannot be learnt.
+pub fn check_beside(path: &Path, target: Option<&Path>) -> Result<(), StoreError> {
+    let Some(target) = target else { return Ok(()) };
+    let failed = path_error("cannot learn whether the target stands on", path);
+    if identity::stands_on(target, path, &SysPaths::default()).map_err(failed)? {
+        let why =
+            format!("is {} or what that stands on, which is measured; name another file", target.display());
+        return Err(refused(path, &why));
+    }
+    Ok(())
+}
+
 impl Output {
     /// Opens `path` as an output; waits for the other end of a FIFO.
     ///
@@ -65,13 +86,13 @@ impl Output {
     pub fn create(path: &Path) -> Result<Output, StoreError> {
         let failed = |error| path_error("cannot write", path)(error);
         let to = match place(path)? {
-            Place::File(target, old) => {
+            OutputPlace::File(target, old) => {
                 let made = Temporary::beside(&target, old.as_ref());
                 To::File { temporary: made.map_err(failed)?, target }
             }
-            Place::Socket => To::Socket(UnixStream::connect(path).map_err(failed)?),
-            Place::Append => To::Through(OpenOptions::new().append(true).open(path).map_err(failed)?),
-            Place::Through => {
+            OutputPlace::Socket => To::Socket(UnixStream::connect(path).map_err(failed)?),
+            OutputPlace::Append => To::Through(OpenOptions::new().append(true).open(path).map_err(failed)?),
+            OutputPlace::Through => {
                 let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
                 let kind = file.metadata().map_err(failed)?.file_type();
                 if !(kind.is_fifo() || kind.is_char_device()) {
@@ -117,7 +138,7 @@ fn refused(path: &Path, why: &str) -> StoreError {
     StoreError::Refused(format!("{} {why}", path.display()))
 }
 
-fn place(path: &Path) -> Result<Place, StoreError> {
+fn place(path: &Path) -> Result<OutputPlace, StoreError> {
     let meta = match path.metadata() {
         Ok(meta) => meta,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return new(path),
@@ -129,14 +150,14 @@ fn place(path: &Path) -> Result<Place, StoreError> {
         () if kind.is_block_device() => {
             Err(refused(path, "is a block device, and an output would overwrite what it holds; name a file"))
         }
-        () if kind.is_fifo() || kind.is_char_device() => Ok(Place::Through),
-        () if kind.is_socket() => Ok(Place::Socket),
+        () if kind.is_fifo() || kind.is_char_device() => Ok(OutputPlace::Through),
+        () if kind.is_socket() => Ok(OutputPlace::Socket),
         () => file(path, meta),
     }
 }
 
 /// A name that is free: the file's own.
-fn new(path: &Path) -> Result<Place, StoreError> {
+fn new(path: &Path) -> Result<OutputPlace, StoreError> {
     if path.symlink_metadata().is_ok() {
         return Err(refused(path, "is a link that leads nowhere; remove it or name another file"));
     }
@@ -148,11 +169,27 @@ fn new(path: &Path) -> Result<Place, StoreError> {
     if !folder.is_dir() {
         return Err(refused(path, "lies in a folder that is not there; make it or name another file"));
     }
-    Ok(Place::File(path.to_path_buf(), None))
+    keeps_nothing(path, path)?;
+    Ok(OutputPlace::File(path.to_path_buf(), None))
+}
+
+/// Refuses the names under which uflip itself keeps something: `target`, to which
+/// `path` led.
+fn keeps_nothing(path: &Path, target: &Path) -> Result<(), StoreError> {
+    if let Some(folder) = folder_of_kept(target) {
+        let why = format!("is a name that the results in {} need; name another file", folder.display());
+        return Err(refused(path, &why));
+    }
+    let of_sidecar = target.extension().is_some_and(|end| end == "uflip").then(|| target.with_extension(""));
+    let marked = |file: &Path| file.exists() && scratch::identity(file).is_some();
+    if marked(target) || of_sidecar.is_some_and(|file| marked(&file)) {
+        return Err(refused(path, "is a scratch file of uflip, or what tells it as one; name another file"));
+    }
+    Ok(())
 }
 
 /// A file, perhaps behind links.
-fn file(path: &Path, meta: Metadata) -> Result<Place, StoreError> {
+fn file(path: &Path, meta: Metadata) -> Result<OutputPlace, StoreError> {
     let mut target = path.to_path_buf();
     for _ in 0..MOST_LINKS {
         let failed = |e| path_error("cannot write", path)(e);
@@ -160,11 +197,12 @@ fn file(path: &Path, meta: Metadata) -> Result<Place, StoreError> {
         if !link.is_symlink() {
             // Replacing needs rights on the folder only; the file's say more.
             rustix::fs::access(&target, rustix::fs::Access::WRITE_OK).map_err(|e| failed(e.into()))?;
-            return Ok(Place::File(target, Some(meta)));
+            keeps_nothing(path, &target)?;
+            return Ok(OutputPlace::File(target, Some(meta)));
         }
         let folder = target.parent().unwrap_or(Path::new("/")).to_path_buf();
         if folder.canonicalize().is_ok_and(|folder| folder.starts_with("/proc")) {
-            return Ok(Place::Append);
+            return Ok(OutputPlace::Append);
         }
         if !may_follow(&folder, &link) {
             return Err(refused(

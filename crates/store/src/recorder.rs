@@ -11,7 +11,7 @@
 //! waits only when no chunk is free, and each such wait is counted as a stall.
 //! Statistics are computed on the writer's side.
 //!
-//! Somebody may watch ([`Watch`]): then a loop's first chunks are small, and
+//! Somebody may watch ([`RecordWatch`]): then a loop's first chunks are small, and
 //! larger only as it fills them fast, so that a slow device's IOs are handed
 //! over some twenty times a second and a fast one's as seldom as ever. The
 //! watcher copies from full chunks, a few records at a time; the loops do what
@@ -85,7 +85,7 @@ pub struct RunShape {
 }
 
 /// A run's records, written whole to `path` but not yet made durable.
-pub struct Finished {
+pub struct FinishedRecords {
     /// The file, open for `sync_all`.
     pub file: File,
     /// Where it is.
@@ -101,7 +101,7 @@ pub struct Finished {
 }
 
 /// A run whose records went elsewhere: [`Reserve::begin_keeping`].
-pub struct Kept {
+pub struct KeptRun {
     /// Statistics of these.
     pub stats: RunStats,
     /// How often a timed loop had to wait for an empty chunk.
@@ -168,7 +168,7 @@ struct Side {
     scratch: Option<RecordScratch>,
 }
 
-struct Shared {
+struct SharedReserve {
     pool: Pool,
     side: Mutex<Side>,
     closing: AtomicBool,
@@ -176,7 +176,7 @@ struct Shared {
     unwritten: AtomicBool,
 }
 
-impl Shared {
+impl SharedReserve {
     fn lock(&self) -> MutexGuard<'_, Side> {
         // The state is valid between statements: a panic elsewhere cannot
         // leave it half-changed.
@@ -229,7 +229,7 @@ impl Shared {
 
 /// Takes the records of one run after another; see the module's head.
 pub struct Reserve {
-    shared: Arc<Shared>,
+    shared: Arc<SharedReserve>,
     /// The writer, while there is one. Loops look here only when they have to wait.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -248,7 +248,7 @@ impl Reserve {
             failed: None,
             scratch: None,
         };
-        let shared = Shared {
+        let shared = SharedReserve {
             pool: Pool::new(limit),
             side: Mutex::new(side),
             closing: AtomicBool::new(false),
@@ -291,7 +291,7 @@ impl Reserve {
     }
 
     /// Has the writer run.
-    fn start_writer(&self) {
+    pub(crate) fn start_writer(&self) {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_some() || self.shared.unwritten.load(Ordering::Relaxed) {
             return;
@@ -336,7 +336,7 @@ impl Reserve {
     /// # Errors
     /// [`StoreError`] where any of the records could not be written; the file
     /// may then be there in part.
-    pub fn finish(&self) -> Result<Finished, StoreError> {
+    pub fn finish(&self) -> Result<FinishedRecords, StoreError> {
         let (mut side, mut run) = self.close()?;
         let stalls = self.stalls();
         run.open()?;
@@ -346,7 +346,14 @@ impl Reserve {
         let (file, scratch) = writer.finish()?;
         side.scratch = Some(scratch);
         let (file, checksum) = file.into_parts();
-        Ok(Finished { file, path: run.shape.path, checksum, ios: run.ios, stats: run.stats.finish(), stalls })
+        Ok(FinishedRecords {
+            file,
+            path: run.shape.path,
+            checksum,
+            ios: run.ios,
+            stats: run.stats.finish(),
+            stalls,
+        })
     }
 
     /// Hands over what is left of the run's records and ends what keeps them.
@@ -356,7 +363,7 @@ impl Reserve {
     /// [`StoreError`] where any of the records could not be kept, or where they
     /// are more or fewer than the IOs that were finished: then what keeps them is
     /// not ended, so that an output stays as it was.
-    pub fn finish_keeping(&self, ios: u64) -> Result<Kept, StoreError> {
+    pub fn finish_keeping(&self, ios: u64) -> Result<KeptRun, StoreError> {
         let (mut side, mut run) = self.close()?;
         side.scratch = run.scratch.take();
         let stalls = self.stalls();
@@ -368,7 +375,7 @@ impl Reserve {
             )));
         }
         run.keep.take().map_or(Ok(()), |keep| keep.finish())?;
-        Ok(Kept { stats: run.stats.finish(), stalls })
+        Ok(KeptRun { stats: run.stats.finish(), stalls })
     }
 
     fn stalls(&self) -> u64 {
@@ -417,9 +424,9 @@ impl Reserve {
     }
 
     /// Lets somebody watch the runs from now on; between runs only.
-    pub fn watch(&self) -> Watch {
+    pub fn watch(&self) -> RecordWatch {
         self.shared.pool.watch();
-        Watch { shared: Arc::clone(&self.shared), run: None, chunk: 0, record: 0 }
+        RecordWatch { shared: Arc::clone(&self.shared), run: None, chunk: 0, record: 0 }
     }
 
     /// Bytes of all chunks in existence.
@@ -471,8 +478,8 @@ fn chunks_for(limit: usize, io_count: u64, streams: u64) -> (usize, usize) {
 }
 
 /// Somebody who watches the runs of a [`Reserve`].
-pub struct Watch {
-    shared: Arc<Shared>,
+pub struct RecordWatch {
+    shared: Arc<SharedReserve>,
     /// The run it reads, and where in it: chunks since its start, and records
     /// of the next one.
     run: Option<u32>,
@@ -480,7 +487,7 @@ pub struct Watch {
     record: usize,
 }
 
-/// What a [`Watch`] saw.
+/// What a [`RecordWatch`] saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// The run in progress.
@@ -491,7 +498,7 @@ pub struct Seen {
     pub missed: bool,
 }
 
-impl Watch {
+impl RecordWatch {
     /// Copies a few records more of the run in progress behind `into`; None
     /// where nothing new was handed over. The records of one stream come in
     /// their order.

@@ -15,7 +15,7 @@ use std::ops::Range;
 pub(crate) const FILE: &str = "runs.ndjson";
 
 /// A row and where its line is, newline included.
-pub(crate) struct Line {
+pub(crate) struct RowLine {
     pub(crate) row: RunRow,
     pub(crate) bytes: Range<usize>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Line {
 /// `runs.ndjson` as read.
 pub(crate) struct ParsedRows {
     /// The sound rows.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<RowLine>,
     /// Where the lines end; what follows the last newline is torn.
     pub(crate) end: usize,
     /// The lines that are left out.
@@ -42,7 +42,7 @@ pub(crate) fn parse_rows(bytes: &[u8]) -> ParsedRows {
         match row_of(&line[..line.len() - 1]) {
             Ok(row) => {
                 places.entry(row.spec.id).or_default().push(parsed.lines.len());
-                parsed.lines.push(Line { row, bytes: here });
+                parsed.lines.push(RowLine { row, bytes: here });
             }
             Err(what) => parsed.damage.push(Damage {
                 file: format!("{FILE}, line {}", at + 1),

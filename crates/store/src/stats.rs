@@ -17,7 +17,7 @@
 
 use hdrhistogram::Histogram;
 use uflip_device::{IoRecord, Mode};
-use uflip_measure::run::{LateStats, ModeStats, RtStats, RunStats};
+use uflip_measure::run::{LATE_FROM, LateStats, ModeStats, RtStats, RunStats};
 
 /// Runs of up to this many IOs have exact percentiles.
 pub const EXACT_IOS: usize = 1 << 20;
@@ -147,6 +147,7 @@ pub struct StatsBuilder {
     running: ByMode,
     by_pattern: Vec<ByMode>,
     late: Moments,
+    late_ios: u64,
 }
 
 impl Set {
@@ -209,6 +210,7 @@ impl StatsBuilder {
             running: by_mode(),
             by_pattern: (0..patterns).map(|_| by_mode()).collect(),
             late: Moments::NONE,
+            late_ios: 0,
         }
     }
 
@@ -237,6 +239,7 @@ impl StatsBuilder {
                 self.by_pattern[pattern][mode].moments.add(ns);
                 if let Some(late) = record.late() {
                     self.late.add(late.0);
+                    self.late_ios += u64::from(late > LATE_FROM);
                 }
             }
             let tag = (mode as u64) << MODE_SHIFT | pattern as u64 | if running { RUNNING } else { 0 };
@@ -292,6 +295,7 @@ impl StatsBuilder {
                 n: self.late.n,
                 mean_ns: self.late.sum as f64 / self.late.n as f64,
                 max_ns: self.late.max,
+                late_ios: Some(self.late_ios),
             }),
         }
     }
@@ -409,7 +413,12 @@ mod tests {
         }
         let stats = builder.finish();
         assert_eq!(stats.running.mean_ns, Some(550.0), "(1000 + 100) / 2: from the intended instant");
-        assert_eq!(stats.late, Some(LateStats { n: 2, mean_ns: 450.0, max_ns: 900 }));
+        assert_eq!(stats.late, Some(LateStats { n: 2, mean_ns: 450.0, max_ns: 900, late_ios: Some(0) }));
+        let mut behind = StatsBuilder::new(0, 1);
+        for late in [100_000, 100_001] {
+            behind.push(&[IoRecord::measured(&io(0), 0, Nanos(late), Nanos(late + 1))]);
+        }
+        assert_eq!(behind.finish().late.and_then(|late| late.late_ios), Some(1), "from LATE_FROM on");
         let mut closed = StatsBuilder::new(0, 1);
         closed.push(&[record(0, 0, 7)]);
         assert_eq!(closed.finish().late, None);

@@ -8,17 +8,17 @@
 
 use crate::checksum::seal;
 use crate::claim::{Claim, LOCK};
-use crate::contents::{EDITED, FORMAT, MANIFEST_CHANGED, Manifest, RecordFile, RunRow, StoreContents};
+use crate::contents::{EDITED, MANIFEST_CHANGED, RecordFile, RunRow, StoreContents};
 use crate::error::{StoreError, path_error};
 use crate::files::{
     append, is_temporary_of, kind_of, no_room, open_inside, read_inside, sync_dir, temporary_name,
     unreadable, write_whole,
 };
 use crate::format1;
-use crate::recorder::{DEFAULT_RESERVE, Finished, Reserve, RunShape, Watch};
+use crate::manifest::{FORMAT, Manifest};
+use crate::recorder::{DEFAULT_RESERVE, FinishedRecords, RecordWatch, Reserve, RunShape};
 use crate::rows::parse_rows;
 use crate::verify::{in_parallel, judge, verify, wrong};
-use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use uflip_device::{Bytes, Recorder};
 use uflip_measure::Plan;
+use uflip_measure::auto::findings::Calibration;
 use uflip_measure::run::{RunOutcome, RunSpec, RunStats, Sink, SinkError};
 
 /// When a commit waits for the disk under the store.
@@ -85,16 +86,34 @@ const WHOLE: [&str; 9] = [
     "profile.json",
     "job.json",
     "logical-block.json",
-    "report.html",
+    REPORT,
 ];
 
+/// The report, where no other file is named.
+const REPORT: &str = "report.html";
+
 /// File names inside the store, relative to it.
-mod names {
-    pub(super) const PLAN: &str = "plan.json";
-    pub(super) const CALIBRATION: &str = "calibration.json";
+pub(crate) mod names {
+    pub(crate) const PLAN: &str = "plan.json";
+    pub(crate) const CALIBRATION: &str = "calibration.json";
     pub(super) const RUNS: &str = "runs.ndjson";
     pub(super) const IOS: &str = "ios";
     pub(super) const ASIDE: &str = "set-aside";
+}
+
+/// The results folder that keeps something under the name `path`: whatever it
+/// consists of, what is only drawn from it (`report.html`) apart.
+pub(crate) fn folder_of_kept(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let (name, folder) = (path.file_name()?.to_str()?, path.parent()?.canonicalize().ok()?);
+    let is_store = |folder: &Path| folder.join(MANIFEST).exists() || folder.join(names::RUNS).exists();
+    let whole = (WHOLE.contains(&name) && name != REPORT) || name == crate::claim::LOCK;
+    if whole && is_store(&folder) {
+        return Some(folder);
+    }
+    let within = folder.file_name().is_some_and(|name| name == names::IOS || name == names::ASIDE);
+    let above = folder.parent().filter(|_| within)?;
+    is_store(above).then(|| above.to_path_buf())
 }
 
 /// The record file of run `id`, relative to the store: `ios/run-000123.parquet`.
@@ -127,7 +146,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Refused`] where `dir` has a store or anything else in it
     /// or another process writes there, [`StoreError::Path`] otherwise.
-    pub fn create(dir: &Path, manifest: &Manifest, plan: &Value) -> Result<Store, StoreError> {
+    pub fn create(dir: &Path, manifest: &Manifest, plan: &Plan) -> Result<Store, StoreError> {
         Store::create_in(Claim::new(dir)?, manifest, plan)
     }
 
@@ -135,12 +154,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Path`].
-    pub fn create_in(claim: Claim, manifest: &Manifest, plan: &Value) -> Result<Store, StoreError> {
+    pub fn create_in(claim: Claim, manifest: &Manifest, plan: &Plan) -> Result<Store, StoreError> {
         let dir = &claim.dir().to_path_buf();
         // Of a making that was cut off; the folder is ours and was found free.
         remove_leftovers(dir, &HashSet::new(), false, &mut Vec::new())?;
         write_whole(&dir.join(names::RUNS), b"")?;
-        write_whole(&dir.join(names::PLAN), &pretty(plan))?;
+        write_whole(&dir.join(names::PLAN), &plan_file(plan, manifest.folder.as_deref(), false)?)?;
         // Last: a folder without a manifest is not yet a store.
         write_whole(&dir.join(MANIFEST), &pretty(manifest))?;
         if let Some(parent) = dir.parent() {
@@ -188,7 +207,7 @@ impl Store {
     /// [`StoreError::Refused`] where there is no store, another process writes
     /// it, or it is of another format, seed or plan; [`StoreError::Damaged`]
     /// where its files contradict themselves; [`StoreError::Path`].
-    pub fn resume(dir: &Path, seed: Option<u64>, plan: Option<&Value>) -> Result<Store, StoreError> {
+    pub fn resume(dir: &Path, seed: Option<u64>, plan: Option<&Plan>) -> Result<Store, StoreError> {
         Store::resume_in(Claim::existing(dir)?, seed, plan)
     }
 
@@ -196,14 +215,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::resume`].
-    pub fn resume_in(claim: Claim, seed: Option<u64>, plan: Option<&Value>) -> Result<Store, StoreError> {
+    pub fn resume_in(claim: Claim, seed: Option<u64>, plan: Option<&Plan>) -> Result<Store, StoreError> {
         let dir = &claim.dir().to_path_buf();
         let contents = StoreContents::read(dir)?;
-        same_measurement(&contents, seed, plan)?;
-        if contents.damage.iter().any(|damage| damage.file == MANIFEST) {
-            let (path, detail) = (dir.join(MANIFEST), MANIFEST_CHANGED.to_string());
-            return Err(StoreError::Damaged { path, detail });
-        }
+        Store::may_resume(&contents, seed)?;
+        same_plan(&contents, plan)?;
         let mut notes: Vec<String> =
             contents.damage.iter().filter(|d| d.run.is_none() && !d.row).map(ToString::to_string).collect();
         let kept = repair_runs(dir, &contents, &mut notes)?;
@@ -223,11 +239,25 @@ impl Store {
         Ok(store)
     }
 
+    /// Whether what is in a folder can be gone on with; changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] where it is of another seed, [`StoreError::Damaged`]
+    /// where its manifest is not as it was written.
+    pub fn may_resume(contents: &StoreContents, seed: Option<u64>) -> Result<(), StoreError> {
+        same_seed(contents, seed)?;
+        if contents.damage.iter().any(|damage| damage.file == MANIFEST) {
+            let (path, detail) = (contents.dir.join(MANIFEST), MANIFEST_CHANGED.to_string());
+            return Err(StoreError::Damaged { path, detail });
+        }
+        Ok(())
+    }
+
     /// Writes plan and manifest as this version does: what it adds to the folder is
     /// in its own format, and the plan says what older rows stand for.
     fn bring_up_to_date(&mut self, contents: &StoreContents) -> Result<(), StoreError> {
         if let Some(plan) = &contents.plan {
-            self.replace_plan(&serde_json::to_value(plan).unwrap_or_default())?;
+            self.replace_plan(plan)?;
         }
         self.replace_manifest(&contents.manifest)
     }
@@ -283,7 +313,7 @@ impl Store {
     }
 
     /// Lets somebody watch the runs from now on; between runs only.
-    pub fn watch(&self) -> Watch {
+    pub fn watch(&self) -> RecordWatch {
         self.reserve.watch()
     }
 
@@ -329,12 +359,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Path`]; the old plan is then still there.
-    pub fn replace_plan(&mut self, plan: &Value) -> Result<(), StoreError> {
-        let mut plan = plan.clone();
-        if let (true, Value::Object(fields)) = (self.plan_edited, &mut plan) {
-            fields.insert(EDITED.into(), true.into());
-        }
-        write_whole(&self.dir.join(names::PLAN), &pretty(&plan))
+    pub fn replace_plan(&mut self, plan: &Plan) -> Result<(), StoreError> {
+        write_whole(&self.dir.join(names::PLAN), &plan_file(plan, self.folder.as_deref(), self.plan_edited)?)
     }
 
     /// Replaces the manifest, as a whole and durably: where what is measured from
@@ -351,12 +377,20 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Path`]; the old one is then still there.
-    pub fn replace_calibration(&mut self, calibration: &Value) -> Result<(), StoreError> {
-        write_whole(&self.dir.join(names::CALIBRATION), &pretty(calibration))
+    pub fn replace_calibration(&mut self, calibration: &Calibration) -> Result<(), StoreError> {
+        write_whole(
+            &self.dir.join(names::CALIBRATION),
+            &pretty(&OfFolder { told: calibration, folder: self.folder.as_deref() }),
+        )
     }
 
     /// Renames the finished record file into place and appends the run's line.
-    fn keep(&mut self, run: &RunSpec, outcome: &RunOutcome, done: Finished) -> Result<RunStats, StoreError> {
+    fn keep(
+        &mut self,
+        run: &RunSpec,
+        outcome: &RunOutcome,
+        done: FinishedRecords,
+    ) -> Result<RunStats, StoreError> {
         let every = self.durability == Durability::EveryRun;
         let (path, name) = (self.dir.join(record_name(run.id)), record_name(run.id));
         let bytes = done.file.metadata().map_err(path_error("cannot read", &done.path))?.len();
@@ -392,6 +426,52 @@ impl Store {
         Ok(row.stats)
     }
 
+    /// What the recorder must know of a run that is about to begin.
+    pub(crate) fn shape(&self, run: &RunSpec) -> Result<RunShape, SinkError> {
+        self.refuse_broken()?;
+        if self.has(run.id) {
+            return Err(SinkError(format!("run {} is already kept in {}", run.id, self.dir.display())));
+        }
+        Ok(RunShape {
+            run: run.id,
+            io_count: run.io_count,
+            io_ignore: run.io_ignore,
+            streams: run.work.stream_count() as u64,
+            patterns: run.work.pattern_count(),
+            open_loop: run.work.is_open_loop(),
+            path: temporary(&self.dir, run.id),
+        })
+    }
+
+    /// Keeps a run whose records are `finished` in the file `temporary`, or removes
+    /// what there is of it.
+    pub(crate) fn commit_of(
+        &mut self,
+        run: &RunSpec,
+        outcome: &RunOutcome,
+        finished: Result<FinishedRecords, StoreError>,
+        temporary: &Path,
+    ) -> Result<RunStats, SinkError> {
+        let ios = outcome.end.ios;
+        let kept = self.refuse_broken().map_err(|error| StoreError::Refused(error.0)).and(finished);
+        let kept = kept.and_then(|done| {
+            if outcome.end.interrupted {
+                return refused(format!("run {} was interrupted and is not kept", run.id));
+            }
+            if done.ios == ios {
+                return self.keep(run, outcome, done);
+            }
+            refused(format!("the device finished {ios} IOs but {} were recorded", done.ios))
+        });
+        let stats = kept.map_err(|error| {
+            // Gone already where it was renamed.
+            let _ = std::fs::remove_file(temporary);
+            self.fail(ios, error)
+        })?;
+        self.sync_if_due()?;
+        Ok(stats)
+    }
+
     fn sync_if_due(&mut self) -> Result<(), StoreError> {
         let Durability::Relaxed { runs, after } = self.durability else { return Ok(()) };
         self.unsynced += 1;
@@ -420,21 +500,9 @@ impl Sink for Store {
     }
 
     fn begin(&mut self, run: &RunSpec) -> Result<(), SinkError> {
-        self.refuse_broken()?;
-        if self.has(run.id) {
-            return Err(SinkError(format!("run {} is already kept in {}", run.id, self.dir.display())));
-        }
-        let path = temporary(&self.dir, run.id);
-        self.begun = Some((run.id, path.clone()));
-        self.reserve.begin(RunShape {
-            run: run.id,
-            io_count: run.io_count,
-            io_ignore: run.io_ignore,
-            streams: run.work.stream_count() as u64,
-            patterns: run.work.pattern_count(),
-            open_loop: run.work.is_open_loop(),
-            path,
-        });
+        let shape = self.shape(run)?;
+        self.begun = Some((run.id, shape.path.clone()));
+        self.reserve.begin(shape);
         Ok(())
     }
 
@@ -452,20 +520,8 @@ impl Sink for Store {
             self.abandon();
             return Err(SinkError(format!("run {} was interrupted and is not kept", run.id)));
         }
-        let ios = outcome.end.ios;
-        let kept = self.reserve.finish().and_then(|done| {
-            if done.ios == ios {
-                return self.keep(run, outcome, done);
-            }
-            refused(format!("the device finished {ios} IOs but {} were recorded", done.ios))
-        });
-        let stats = kept.map_err(|error| {
-            // Gone already where it was renamed.
-            let _ = std::fs::remove_file(&temporary);
-            self.fail(ios, error)
-        })?;
-        self.sync_if_due()?;
-        Ok(stats)
+        let finished = self.reserve.finish();
+        self.commit_of(run, outcome, finished, &temporary)
     }
 
     fn abandon(&mut self) {
@@ -488,9 +544,28 @@ fn refused<T>(text: String) -> Result<T, StoreError> {
     Err(StoreError::Refused(text))
 }
 
+/// A file with the folder that it belongs to, as its rows say it.
+#[derive(serde::Serialize)]
+struct OfFolder<'a, T> {
+    #[serde(flatten)]
+    told: &'a T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<&'a str>,
+}
+
 fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
     // Values and manifests have string keys only, which is all that can fail.
     seal(serde_json::to_vec_pretty(value).unwrap_or_default())
+}
+
+/// The plan as its file has it; `edited` where somebody edited it.
+fn plan_file(plan: &Plan, folder: Option<&str>, edited: bool) -> Result<Vec<u8>, StoreError> {
+    let told = serde_json::to_value(OfFolder { told: plan, folder });
+    let mut told = told.map_err(|e| StoreError::Refused(format!("the plan cannot be told as JSON: {e}")))?;
+    if let (true, Value::Object(fields)) = (edited, &mut told) {
+        fields.insert(EDITED.into(), true.into());
+    }
+    Ok(pretty(&told))
 }
 
 /// True for what [`Store::create`] makes before the manifest.
@@ -508,11 +583,7 @@ fn left_by_create(entry: &std::fs::DirEntry) -> bool {
     }
 }
 
-fn same_measurement(
-    contents: &StoreContents,
-    seed: Option<u64>,
-    plan: Option<&Value>,
-) -> Result<(), StoreError> {
+fn same_seed(contents: &StoreContents, seed: Option<u64>) -> Result<(), StoreError> {
     let shown = contents.dir.display();
     if let Some(seed) = seed
         && seed != contents.manifest.seed
@@ -522,7 +593,12 @@ fn same_measurement(
             contents.manifest.seed
         ));
     }
-    if plan.is_some_and(|plan| Plan::deserialize(plan).ok() != contents.plan) {
+    Ok(())
+}
+
+fn same_plan(contents: &StoreContents, plan: Option<&Plan>) -> Result<(), StoreError> {
+    let shown = contents.dir.display();
+    if plan.is_some_and(|plan| contents.plan.as_ref() != Some(plan)) {
         return refused(format!(
             "the plan of {shown} is another one; resume it with the options it was started with \
              (see {shown}/manifest.json) or choose another folder with -o"

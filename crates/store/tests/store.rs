@@ -6,6 +6,7 @@ use common::{check, feed, files_in, manifest, outcome, plan, record, run_once, s
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use uflip_measure::Plan;
 use uflip_measure::run::Sink;
 use uflip_store::{Durability, Store};
 
@@ -22,10 +23,7 @@ fn what_is_kept_is_read_back() {
     store_of(dir.path(), 3);
     assert_eq!(check(dir.path()), [0, 1, 2]);
     let contents = Store::open(dir.path()).unwrap();
-    assert_eq!(
-        (contents.manifest, contents.plan),
-        (manifest_made_at(dir.path()), serde_json::from_value(plan()).ok())
-    );
+    assert_eq!((contents.manifest, contents.plan), (manifest_made_at(dir.path()), Some(plan())));
     assert_eq!(contents.runs[1].spec, spec(1, 300));
     let store = Store::resume(dir.path(), Some(42), Some(&plan())).unwrap();
     assert!(store.has(2) && !store.has(3));
@@ -122,7 +120,7 @@ fn another_seed_plan_or_format_is_refused() {
     let refusal =
         |seed, plan: &_| Store::resume(dir.path(), seed, Some(plan)).err().expect("refused").to_string();
     assert!(refusal(Some(43), &plan()).contains("--seed 42"));
-    assert!(refusal(Some(42), &serde_json::json!({"runs": 4})).contains("plan"));
+    assert!(refusal(Some(42), &Plan { seed: 4, ..plan() }).contains("plan"));
     let path = dir.path().join("manifest.json");
     let whole = fs::read_to_string(&path).unwrap();
     let newer = |text: &str| {

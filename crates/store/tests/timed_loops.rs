@@ -1,5 +1,5 @@
-//! No timed loop allocates, locks, waits or starts a thread: for every engine, and
-//! for long, parallel and mixed runs into a store.
+//! No timed loop allocates, locks, waits or starts a thread: for every engine and
+//! every simulated device, and for long, parallel and mixed runs into a store.
 //!
 //! How: the streams themselves say when a loop is on its way (a stream's third IO
 //! is asked for) and when its last IO goes out. In between a counting allocator
@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use uflip_device::stamp::Key;
 use uflip_device::{
-    Buffering, Bytes, Chunk, Device, DeviceError, Engine, EngineOptions, Geometry, Io, Nanos, NullDevice,
-    RealDevice, Recorder, RunLimits, Stop, Stream,
+    Buffering, Bytes, Device, DeviceError, Engine, EngineOptions, Geometry, Io, Nanos, NullDevice,
+    RealDevice, RunLimits, Snapshot, Stop, Stream,
 };
 use uflip_measure::run::{RunOutcome, RunSpec, Sink, Work};
 use uflip_store::{Durability, Store};
@@ -77,7 +77,6 @@ struct Told {
     asked: u64,
     last: u64,
     traced: bool,
-    counted: bool,
 }
 
 impl Told {
@@ -87,7 +86,7 @@ impl Told {
         if self.traced {
             let _ = std::fs::metadata(if begins { BEGINS } else { ENDS });
         }
-        IN_LOOP.with(|in_loop| in_loop.set(begins && self.counted));
+        IN_LOOP.with(|in_loop| in_loop.set(begins));
     }
 }
 
@@ -99,24 +98,6 @@ impl Iterator for Told {
             self.tell(self.asked == 3);
         }
         self.ios.next()
-    }
-}
-
-/// The recorder of a simulated device: what it allocates is counted.
-struct Counted<'a>(&'a dyn Recorder);
-
-impl Recorder for Counted<'_> {
-    fn fresh(&self) -> Chunk {
-        self.0.fresh()
-    }
-    fn exchange(&self, full: Chunk) -> Chunk {
-        IN_LOOP.with(|in_loop| in_loop.set(true));
-        let empty = self.0.exchange(full);
-        IN_LOOP.with(|in_loop| in_loop.set(false));
-        empty
-    }
-    fn finish(&self, last: Chunk) {
-        self.0.finish(last);
     }
 }
 
@@ -143,32 +124,30 @@ fn device(name: &str, folder: &Path) -> Box<dyn Device> {
     }
 }
 
+/// Runs a pattern on a new device; gives how often a loop had to wait for a chunk.
+fn run(engine: &str, pattern: &str, io_count: u64) -> u64 {
+    let folder = tempfile::tempdir().expect("a folder");
+    run_on(&mut *device(engine, folder.path()), pattern, io_count)
+}
+
 /// Runs a pattern into a new store with a reserve of 1 MiB, 43,690 records; gives
 /// how often a loop had to wait for a chunk.
-fn run(engine: &str, pattern: &str, io_count: u64) -> u64 {
+fn run_on(device: &mut dyn Device, pattern: &str, io_count: u64) -> u64 {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("out");
     let mut store = Store::create(&dir, &manifest(), &plan()).expect("a store");
     store.set_durability(Durability::RELAXED);
     store.set_reserve(Bytes(1 << 20));
-    let mut device = device(engine, folder.path());
     let spec =
         RunSpec { work: Work::Pattern(pattern.parse().expect("a pattern")), ..common::spec(0, io_count) };
     let traced = std::env::var_os(TRACED).is_some();
     let streams = spec.work.streams(io_count, 7).expect("streams").into_iter();
-    let told = streams
-        .map(|ios| {
-            Box::new(Told { ios, asked: 0, last: io_count, traced, counted: engine != SIMULATED }) as Stream
-        })
-        .collect();
+    let told =
+        streams.map(|ios| Box::new(Told { ios, asked: 0, last: io_count, traced }) as Stream).collect();
     store.begin(&spec).expect("begun");
     let stop = Stop::new();
-    let limits = RunLimits { time: None, stop: &stop };
-    let recorder: &dyn Recorder = match engine {
-        SIMULATED => &Counted(store.recorder()),
-        _ => store.recorder(),
-    };
-    let end = device.run(told, recorder, limits).expect("it runs");
+    let limits = RunLimits { time: None, stop: &stop, sequence: None };
+    let end = device.run(told, store.recorder(), limits).expect("it runs");
     assert_eq!(end.ios, io_count * spec.work.stream_count() as u64);
     let outcome = RunOutcome {
         end,
@@ -182,11 +161,7 @@ fn run(engine: &str, pattern: &str, io_count: u64) -> u64 {
     Store::open(&dir).expect("a store").runs[0].stalls.expect("counted")
 }
 
-/// Its model takes memory as it is written to, in the device's virtual time: of it
-/// only what the recorder does is counted.
-const SIMULATED: &str = "mtron";
-
-const ENGINES: [&str; 4] = ["null", "sync", "io_uring", SIMULATED];
+const ENGINES: [&str; 4] = ["null", "sync", "io_uring", "mtron"];
 
 /// The text of each pattern, and the IOs of each stream.
 const LONG: (&str, u64) = ("RW(io_size=4K, target_size=1M)", 40_000);
@@ -207,6 +182,70 @@ fn no_loop_allocates() {
             assert_eq!(counted, 0, "{engine}, {pattern}: allocations and releases within the loops");
         }
     }
+}
+
+/// Kinds of FTL, of reclaiming and of wear levelling that no device of the catalogue
+/// has, on a small one.
+const OTHERS: [&str; 9] = [
+    "kind = \"page\"\ngc = \"cost-benefit\"\nhot_cold = true",
+    "kind = \"page\"\ngc = \"d-choices\"\nwear_levelling = \"dynamic\"",
+    "kind = \"dftl\"\nmap_cache_kib = 4",
+    "kind = \"dftl\"\nmap_cache_kib = 64\nwear_levelling = \"static\"",
+    "kind = \"bast\"\nlog_blocks = 4\nmerge_batch = 2\npermuted_switch = true",
+    "kind = \"bast\"\nlog_blocks = 2\nwear_levelling = \"static\"\nrepay_merges = true",
+    "kind = \"fast\"\nlog_kib = 96\nsequential_logs = 2",
+    "kind = \"fast\"\nlog_kib = 64\nlog_superblocks = 3\nwear_levelling = \"dynamic\"",
+    "kind = \"block\"\nopen_blocks = 3\nwear_levelling = \"static\"",
+];
+
+fn other(ftl: &str) -> String {
+    let logs = ["bast", "block", "sequential_logs"].iter().any(|kind| ftl.contains(kind));
+    let switch = if logs { "log_switch_us = 50\n" } else { "" };
+    format!(
+        "name = \"other\"\ncapacity_mib = 8\n[link]\nread_latency_us = 70\nwrite_latency_us = 70\n\
+         read_mb_s = 100\nwrite_mb_s = 80\nqueue_depth = 2\n\
+         [buffer]\nkib = 64\nline_kib = 4\ndestage = \"async\"\nbatch_lines = 3\npipelined = true\n\
+         [geometry]\nchannels = 2\nchips_per_channel = 2\npages_per_block = 16\npage_bytes = 2048\n\
+         [timing]\nread_us = 25\nprogram_us = 200\nerase_us = 1500\nbus_mb_s = 40\n{switch}\
+         [ftl]\nsuperblock_dies = 2\n{ftl}\n"
+    )
+}
+
+/// What fills buffers and logs in order and out of order, has some of it trimmed, and
+/// waits for it: each on the device as the one before left it.
+const WORKS: [(&str, u64); 7] = [
+    ("SW(io_size=32K, target_size=8M)", 400),
+    ("RW(io_size=4K, target_size=8M)", 1_500),
+    ("RW(io_size=512B, target_size=1M, sync=50)", 1_000),
+    ("2 SR(io_size=4K, target_size=8M) / 1 RW(io_size=2K, target_size=8M)", 1_500),
+    ("RT(io_size=16K, target_size=8M)", 200),
+    ("4 x SW(io_size=8K, target_size=8M, pause=1ms)", 300),
+    ("8 deep RW(io_size=3K, target_size=6M)", 150),
+];
+
+#[test]
+fn no_simulated_device_allocates_while_it_serves() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut wrong = String::new();
+    let others: Vec<String> = OTHERS.into_iter().map(other).collect();
+    let names = uflip_sim::catalogue::names().map(str::to_string);
+    for model in names.chain(others) {
+        let mut device = uflip_sim::open(&model, 1).expect("a device");
+        for round in ["", " after a snapshot"] {
+            for (pattern, ios) in WORKS {
+                ALLOCATIONS.store(0, Ordering::Relaxed);
+                run_on(&mut device, pattern, ios);
+                let counted = ALLOCATIONS.load(Ordering::Relaxed);
+                if counted > 0 {
+                    wrong += &format!("{model}, {pattern}{round}: {counted}\n");
+                }
+            }
+            // What a snapshot gives back goes on without, too.
+            device.snapshot(Snapshot::Take);
+            device.snapshot(Snapshot::Return);
+        }
+    }
+    assert!(wrong.is_empty(), "allocations and releases within the loops:\n{wrong}");
 }
 
 /// What `no_loop_asks_the_kernel_for_more_than_its_ios` traces.

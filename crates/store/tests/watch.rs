@@ -6,10 +6,10 @@ mod common;
 use common::{check, manifest, plan, record};
 use uflip_device::IoRecord;
 use uflip_measure::run::Sink;
-use uflip_store::recorder::Watch;
+use uflip_store::recorder::RecordWatch;
 use uflip_store::{Durability, Store};
 
-fn all(watch: &mut Watch) -> Vec<IoRecord> {
+fn all(watch: &mut RecordWatch) -> Vec<IoRecord> {
     let mut seen = Vec::new();
     loop {
         let before = seen.len();

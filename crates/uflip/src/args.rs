@@ -145,7 +145,8 @@ pub struct PlanOptionArgs {
     #[arg(long, value_enum, default_value_t = MethodArg::Auto)]
     pub method: MethodArg,
     /// Only these micro-benchmarks, separated by commas: granularity,
-    /// alignment, locality, partitioning, order, parallelism, mix, pause, bursts
+    /// alignment, locality, partitioning, order, parallelism, mix, pause, bursts;
+    /// and queue-depth, which is measured where it is named only
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Only these baselines: SR, RR, SW, RW
@@ -224,10 +225,10 @@ pub enum MethodArg {
 #[command(next_help_heading = "How the device is driven")]
 pub struct EngineArgs {
     /// The loop that submits IOs: sync is one thread a stream and one IO at a
-    /// time, as the paper asks
+    /// time, as the paper asks; 'N deep' is N threads with it, one ring with io_uring
     #[arg(long, value_enum, default_value_t = EngineArg::Sync)]
     pub engine: EngineArg,
-    /// IOs in flight per stream (io_uring only)
+    /// IOs in flight per stream (io_uring only; not beside 'N deep', which says it)
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub queue_depth: u32,
     /// Poll the device for completions (io_uring, on devices with poll queues)
@@ -344,21 +345,21 @@ pub struct PatternArgs {
     #[command(flatten)]
     pub target: TargetArgs,
     /// The baseline pattern
-    #[arg(long, value_name = "SR|RR|SW|RW", required_unless_present = "pattern")]
+    #[arg(long, value_name = "SR|RR|SW|RW")]
     pub base: Option<String>,
-    /// A whole pattern in its text form, such as '3 SR(io_size=8K) / 1 RW',
-    /// instead of --base and the options below
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["base", "mix"])]
+    /// A whole pattern in its text form, such as '3 SR(io_size=8K) / 1 RW' or
+    /// '32 deep RR', instead of --base and the options below
+    #[arg(long, value_name = "TEXT")]
     pub pattern: Option<String>,
-    /// Size of an IO
-    #[arg(long, value_name = "SIZE", default_value = "32K")]
-    pub io_size: Bytes,
-    /// Shift of every IO against IOSize boundaries
-    #[arg(long, value_name = "SIZE", default_value = "0")]
-    pub io_shift: Bytes,
-    /// Where the target space starts
-    #[arg(long, value_name = "SIZE", default_value = "0")]
-    pub target_offset: Bytes,
+    /// Size of an IO [default: 32K]
+    #[arg(long, value_name = "SIZE")]
+    pub io_size: Option<Bytes>,
+    /// Shift of every IO against IOSize boundaries [default: 0]
+    #[arg(long, value_name = "SIZE")]
+    pub io_shift: Option<Bytes>,
+    /// Where the target space starts [default: 0]
+    #[arg(long, value_name = "SIZE")]
+    pub target_offset: Option<Bytes>,
     /// How large the target space is [default: the rest of the device]
     #[arg(long, value_name = "SIZE")]
     pub target_size: Option<Bytes>,
@@ -375,24 +376,26 @@ pub struct PatternArgs {
     #[arg(long, value_name = "TIME")]
     pub pause: Option<Nanos>,
     /// IOs in a burst between pauses
-    #[arg(long, value_name = "N", requires = "pause")]
+    #[arg(long, value_name = "N")]
     pub burst: Option<u64>,
     /// Open loop: so many IOs a second, due at their instants whether or not those
-    /// before are done; response times count from there. --parallel shares them
-    #[arg(long, value_name = "IOS", conflicts_with_all = ["pattern", "pause", "burst"])]
+    /// before are done; response times count from there. --parallel shares them. A
+    /// stream has one IO under way however far it falls behind: --pattern '32 deep
+    /// RR(rate=2000/s)' has more
+    #[arg(long, value_name = "IOS")]
     pub rate: Option<Rate>,
     /// How the gaps between the IOs of --rate are: all the same, or exponential (a
     /// Poisson process) from the seed [default: fixed]
-    #[arg(long, value_enum, requires = "rate")]
+    #[arg(long, value_enum)]
     pub arrivals: Option<ArrivalsArg>,
     /// Processes running the pattern side by side, each in its share of the target
     #[arg(long, value_name = "N")]
     pub parallel: Option<u32>,
     /// Mix with this second baseline
-    #[arg(long, value_name = "SR|RR|SW|RW", requires = "ratio")]
+    #[arg(long, value_name = "SR|RR|SW|RW")]
     pub mix: Option<String>,
     /// IOs of the first pattern for one of the second (-N: one of the first for N of the second)
-    #[arg(long, value_name = "N", requires = "mix", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub ratio: Option<i64>,
     /// IOs of each stream
     #[arg(long, value_name = "N", default_value_t = 1024)]

@@ -24,9 +24,9 @@ use crate::usage;
 use answer::Answers;
 use anyhow::{Context, bail};
 use fuser::{BackgroundSession, Config, MountOption, Session};
-use lateness::Report;
-use model::Model;
-use place::{Note, Place};
+use lateness::LatenessReport;
+use model::AttachedModel;
+use place::{AttachedPlace, Note};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,12 +53,12 @@ struct Ended<'a> {
     event: &'static str,
     device: &'a Path,
     #[serde(flatten)]
-    lateness: Report,
+    lateness: LatenessReport,
 }
 
 /// An attachment that is served.
 struct Attachment {
-    place: Place,
+    place: AttachedPlace,
     session: Option<BackgroundSession>,
     answers: Arc<Answers>,
 }
@@ -124,8 +124,8 @@ impl Attachment {
         process::serve_io();
         process::be_prompt();
         let answers = Answers::start().context("cannot start a thread")?;
-        let model = Arc::new(Model::new(device, memory));
-        let place = Place::make(args.place.run_dir.as_deref(), note)?;
+        let model = Arc::new(AttachedModel::new(device, memory));
+        let place = AttachedPlace::make(args.place.run_dir.as_deref(), note)?;
         let mut config = Config::default();
         config.mount_options =
             vec![MountOption::FSName("uflip".into()), MountOption::Subtype("uflip".into())];

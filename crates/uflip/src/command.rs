@@ -19,6 +19,7 @@ pub mod sim;
 pub mod verify;
 
 use crate::printable;
+pub use crate::say::warn;
 use anyhow::Context;
 use std::io::Write;
 
@@ -42,11 +43,6 @@ pub fn print_painted(text: &str, color: bool) -> anyhow::Result<()> {
 fn write_out(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
-}
-
-/// Says on standard error what has to be said of results before anything else.
-pub fn warn(contents: &uflip_store::StoreContents) {
-    contents.alerts().iter().for_each(|alert| crate::say!("warning: {alert}"));
 }
 
 /// Prints `value` as indented JSON.

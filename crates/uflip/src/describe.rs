@@ -1,7 +1,7 @@
 //! Facts as one line for a person, and times to go by.
 
 use std::time::Duration;
-use uflip_device::identity::{DeviceFacts, HostFacts, Kind};
+use uflip_device::identity::{DeviceFacts, DeviceKind, HostFacts};
 use uflip_device::{Bytes, EngineOptions, Overhead};
 
 /// Size, model, serial, attachment, sectors and scheduler, as far as known.
@@ -25,7 +25,7 @@ pub fn device(f: &DeviceFacts) -> String {
 
 /// The same for a target, with what lies beneath a file.
 pub fn target(name: &str, f: &DeviceFacts) -> String {
-    let Some(file) = f.file.as_ref().filter(|_| f.kind == Kind::File) else {
+    let Some(file) = f.file.as_ref().filter(|_| f.kind == DeviceKind::File) else {
         return format!("{name}: {}", device(f));
     };
     let mut text = format!("{name}: a file of {}", f.size_bytes.unwrap_or(Bytes(0)));

@@ -77,7 +77,7 @@ type Demand = (u64, u64);
 
 fn demand(pattern: &Pattern) -> Demand {
     // A trim moves no bytes.
-    let moving = pattern.basics().into_iter().filter(|b| b.mode != uflip_measure::Mode::Trim);
+    let moving = pattern.basics().into_iter().filter(|b| b.mode != uflip_measure::PatternMode::Trim);
     (pattern.stream_count() as u64, moving.map(|basic| basic.io_size.0).max().unwrap_or(0))
 }
 
@@ -144,6 +144,26 @@ pub fn room_for_plan(plan: &Plan, options: &EngineOptions, virtual_time: bool) -
         Step::Reset { .. } | Step::Pause { .. } => None,
     });
     room_for(demands, options, virtual_time)
+}
+
+/// Refuses a queue depth of the engine for patterns that say theirs.
+///
+/// # Errors
+/// [`crate::Usage`] with such a pattern and what to type instead.
+pub fn one_depth<'a>(
+    patterns: impl IntoIterator<Item = &'a Pattern>,
+    options: &EngineOptions,
+) -> anyhow::Result<()> {
+    let queued = patterns.into_iter().find_map(|pattern| Some((pattern, pattern.queue_depth()?)));
+    match (queued, options.engine) {
+        (Some((pattern, depth)), Engine::IoUring { queue_depth, .. }) if queue_depth > 1 => {
+            Err(usage(format!(
+                "{pattern} says itself how many IOs are under way ({depth}), so that --queue-depth {queue_depth} \
+                 does nothing; leave --queue-depth away"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether there is memory for a simulated device and a snapshot of it.

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use uflip_device::Nanos;
 use uflip_device::process::be_modest;
 use uflip_measure::run::{RunSpec, RunStats};
-use uflip_store::recorder::Watch;
+use uflip_store::recorder::RecordWatch;
 
 /// Time between two pages.
 const EVERY: Duration = Duration::from_millis(200);
@@ -44,7 +44,7 @@ impl Live {
     ///
     /// # Errors
     /// Where no thread can be started.
-    pub fn start(title: String, budget: Option<Nanos>, watch: Watch) -> anyhow::Result<Live> {
+    pub fn start(title: String, budget: Option<Nanos>, watch: RecordWatch) -> anyhow::Result<Live> {
         let board = Arc::new(Mutex::new(Board::new(title, budget)));
         let over = Arc::new(AtomicBool::new(false));
         let (shown, ended) = (board.clone(), over.clone());
@@ -114,7 +114,7 @@ fn write(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn show(board: &Mutex<Board>, over: &AtomicBool, mut watch: Watch) {
+fn show(board: &Mutex<Board>, over: &AtomicBool, mut watch: RecordWatch) {
     let _screen = Screen::take();
     let mut records = Vec::new();
     while !over.load(Ordering::Relaxed) {

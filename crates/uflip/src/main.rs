@@ -15,6 +15,7 @@ mod interrupt;
 mod lab;
 mod limits;
 mod live;
+mod plan_file;
 mod printable;
 mod private;
 mod progress;
@@ -57,7 +58,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Run(args) => command::run::run(args),
         Command::Calibrate(args) => command::run::calibrate(args),
         Command::Pattern(args) => command::pattern::pattern(args),
-        Command::Copy(args) => command::copy::copy(&args),
+        Command::Copy(args) => command::copy::copy(args),
         Command::Plan(args) => command::plan::plan(args),
         Command::Devices(args) => command::devices::devices(args),
         Command::Show(args) => command::show::show(args),

@@ -95,7 +95,7 @@ fn ios(trace: &[TraceIo], capacity: u64, sector: u64, how: Replay) -> anyhow::Re
 
 fn run(device: &mut SimDevice, stream: uflip_device::Stream) -> anyhow::Result<Vec<IoRecord>> {
     let records = Records::default();
-    let end = device.run(vec![stream], &records, RunLimits { time: None, stop: &STOP })?;
+    let end = device.run(vec![stream], &records, RunLimits { time: None, stop: &STOP, sequence: None })?;
     if end.interrupted {
         bail!("interrupted");
     }

@@ -11,13 +11,14 @@
 use crate::target::Target;
 use crate::{printable, usage};
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::Path;
 use uflip_device::identity::fingerprint::{self, Fingerprint, Left};
-use uflip_device::identity::{DeviceFacts, Difference, Identity, Kind, SysPaths, identity, list_devices};
+use uflip_device::identity::{DeviceKind, Difference, Identity, SysPaths, identity, list_devices};
 use uflip_device::stamp::Key;
 use uflip_device::{Bytes, Data, unix_now};
-use uflip_measure::{Mode, State, Step};
+use uflip_measure::{PatternMode, State, Step};
+use uflip_store::manifest::{DeviceChange, TargetFacts};
 use uflip_store::{Manifest, Store, StoreContents, read_row_groups};
 
 /// Of so many of the last kept runs that wrote …
@@ -26,7 +27,7 @@ const RUNS: usize = 4;
 const WRITES: usize = 32;
 
 /// What a resume is about.
-pub struct Asked<'a> {
+pub struct ResumedOn<'a> {
     /// The results so far.
     pub contents: &'a StoreContents,
     /// The target as the benchmark began on it.
@@ -53,20 +54,19 @@ pub struct Answer {
 }
 
 /// The identity of `target` for the manifest, with its contents: before
-/// anything is written to it. Null for a device that is not in this machine.
-pub fn for_manifest(target: &Target) -> Value {
-    let found = target.path().and_then(|path| identity(path, &SysPaths::default()).ok());
-    let Some(mut found) = found else { return Value::Null };
+/// anything is written to it. None for a device that is not in this machine.
+pub fn for_manifest(target: &Target) -> Option<Identity> {
+    let mut found = target.path().and_then(|path| identity(path, &SysPaths::default()).ok())?;
     // What cannot be read is not known; the rest still tells.
     let _ = found.fingerprint();
-    serde_json::to_value(found).unwrap_or(Value::Null)
+    Some(found)
 }
 
 /// Finds out whether the target is the device that `asked.contents` are of.
 ///
 /// # Errors
 /// Where it is not and that is not wanted, with what to type.
-pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
+pub fn ask(asked: &ResumedOn<'_>) -> anyhow::Result<Answer> {
     let target = asked.named.unwrap_or(asked.stored).clone();
     let name = target.to_string();
     let answer = |differences, identity| {
@@ -105,7 +105,7 @@ pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
             return Err(refusal(asked, &name, &[], Some(format!("it cannot be looked at: {error}"))));
         }
     };
-    if now.kind == Some(Kind::Block) && now.size_bytes == Some(Bytes(0)) {
+    if now.kind == Some(DeviceKind::Block) && now.size_bytes == Some(Bytes(0)) {
         let empty = "nothing is attached to it, or no medium is in it".to_string();
         return Err(refusal(asked, &name, &[], Some(empty)));
     }
@@ -119,7 +119,7 @@ pub fn ask(asked: &Asked<'_>) -> anyhow::Result<Answer> {
     if differences.is_empty() && name != asked.stored.to_string() {
         crate::say!("note: {name} is the device that was {} when it was measured before", asked.stored);
     }
-    if differences.is_empty() && asked.contents.manifest.target.get("identity").is_none() {
+    if differences.is_empty() && asked.contents.manifest.target.identity.is_none() {
         crate::say!(
             "note: {} was begun by an earlier version, which kept less of a device's identity: what it kept agrees",
             asked.contents.dir.display()
@@ -145,20 +145,16 @@ fn gone(path: &Path) -> Option<String> {
 /// What the manifest has of the identity; of earlier versions' the facts.
 fn stored_identity(contents: &StoreContents) -> Identity {
     let target = &contents.manifest.target;
-    if let Ok(identity) = serde_json::from_value::<Identity>(target["identity"].clone()) {
-        return identity;
-    }
-    let facts = serde_json::from_value::<DeviceFacts>(target["facts"].clone());
-    facts.map(|facts| Identity::of_facts(&facts)).unwrap_or_default()
+    let of_facts = || target.facts.device().map(Identity::of_facts).unwrap_or_default();
+    target.identity.clone().unwrap_or_else(of_facts)
 }
 
 /// Of a simulated device: what its description has otherwise than it had.
-fn described_otherwise(asked: &Asked<'_>, target: &Target) -> anyhow::Result<Vec<Difference>> {
-    let then = &asked.contents.manifest.target["facts"]["description"];
+fn described_otherwise(asked: &ResumedOn<'_>, target: &Target) -> anyhow::Result<Vec<Difference>> {
     let Target::Simulated { description, .. } = target else { return Ok(Vec::new()) };
-    if then.is_null() {
+    let TargetFacts::Simulated { description: then, .. } = &asked.contents.manifest.target.facts else {
         return Ok(Vec::new());
-    }
+    };
     let now = serde_json::to_value(description)?;
     // What an earlier version wrote in another form and means the same is the same.
     let read = serde_json::from_value::<uflip_sim::Description>(then.clone());
@@ -179,8 +175,8 @@ fn first_difference(at: &str, was: &Value, is: &Value) -> Option<Difference> {
 
 /// What the contents of a block device tell. Where the device names itself they
 /// only make for a warning: somebody may have used it in between.
-fn contents_differ(asked: &Asked<'_>, then: &Identity, now: &Identity) -> Vec<Difference> {
-    let (Some(Fingerprint(before)), Some(Kind::Block), Some(size)) =
+fn contents_differ(asked: &ResumedOn<'_>, then: &Identity, now: &Identity) -> Vec<Difference> {
+    let (Some(Fingerprint(before)), Some(DeviceKind::Block), Some(size)) =
         (&then.contents, now.kind, now.size_bytes)
     else {
         return Vec::new();
@@ -208,7 +204,7 @@ fn contents_differ(asked: &Asked<'_>, then: &Identity, now: &Identity) -> Vec<Di
 fn trims(contents: &StoreContents) -> bool {
     let trim = |step: &Step| match step {
         Step::Reset { state } => *state == State::Trim,
-        Step::Run(run) => run.work.basics().iter().any(|basic| basic.mode == Mode::Trim),
+        Step::Run(run) => run.work.basics().iter().any(|basic| basic.mode == PatternMode::Trim),
         _ => false,
     };
     contents.plan.as_ref().is_none_or(|plan| plan.steps.iter().any(trim))
@@ -234,7 +230,7 @@ fn written(contents: &StoreContents) -> Vec<u64> {
 
 /// Another block device of this machine that is the one that was measured.
 fn elsewhere(then: &Identity) -> Option<(String, Option<String>)> {
-    (then.kind == Some(Kind::Block) && then.is_certain()).then_some(())?;
+    (then.kind == Some(DeviceKind::Block) && then.is_certain()).then_some(())?;
     list_devices(&SysPaths::default()).into_iter().find_map(|listing| {
         let now = identity(Path::new(&listing.facts.path), &SysPaths::default()).ok()?;
         then.differences(&now).is_empty().then_some((listing.facts.path, listing.confirm))
@@ -242,7 +238,12 @@ fn elsewhere(then: &Identity) -> Option<(String, Option<String>)> {
 }
 
 /// What is not as it was, and what to type.
-fn refusal(asked: &Asked<'_>, name: &str, differences: &[Difference], gone: Option<String>) -> anyhow::Error {
+fn refusal(
+    asked: &ResumedOn<'_>,
+    name: &str,
+    differences: &[Difference],
+    gone: Option<String>,
+) -> anyhow::Error {
     let dir = asked.contents.dir.display();
     let told = match gone {
         Some(gone) => gone,
@@ -268,7 +269,7 @@ fn refusal(asked: &Asked<'_>, name: &str, differences: &[Difference], gone: Opti
             (asked.type_for)(&path)
         );
     }
-    if asked.contents.manifest.options["remove_scratch"] == true {
+    if asked.contents.manifest.options.remove_scratch {
         text += &format!(
             "\nuflip removes a scratch file that it made unasked once all is measured; what was measured: uflip show {}",
             printable::word(&dir.to_string())
@@ -315,31 +316,29 @@ impl Answer {
         store: &mut Store,
         manifest: &Manifest,
         next_run: Option<u32>,
-        facts: &Value,
+        facts: &TargetFacts,
     ) -> anyhow::Result<()> {
         let name = self.target.to_string();
         if self.differences.is_empty() && name == self.stored.to_string() {
             return Ok(());
         }
         let mut manifest = manifest.clone();
-        manifest.options["target"] = name.clone().into();
+        manifest.options.target.clone_from(&name);
         let target = &mut manifest.target;
-        target["name"] = name.clone().into();
-        if let Some(identity) = target.get_mut("identity").filter(|identity| identity.is_object()) {
-            identity["path"] = name.clone().into();
+        target.name = Some(name.clone());
+        if let Some(identity) = &mut target.identity {
+            identity.path = name;
         }
         if !self.differences.is_empty() {
-            let was = target["identity"].clone();
-            let (kept, unix_ns) = (store.len(), unix_now());
-            let change = json!({
-                "from_run": next_run, "runs_kept": kept, "unix_ns": unix_ns, "differences": self.differences, "was": was,
+            target.changed.push(DeviceChange {
+                from_run: next_run,
+                runs_kept: store.len(),
+                unix_ns: unix_now(),
+                differences: self.differences.clone(),
+                was: target.identity.take(),
             });
-            match target.get_mut("changed").and_then(Value::as_array_mut) {
-                Some(all) => all.push(change),
-                None => target["changed"] = json!([change]),
-            }
-            target["identity"] = for_manifest(&self.target);
-            target["facts"] = facts.clone();
+            target.identity = for_manifest(&self.target);
+            target.facts = facts.clone();
             let told = self.differences.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ");
             crate::say!("warning: another device is measured from here on: {told}; the results say so");
         }

@@ -21,6 +21,11 @@ pub fn part(text: Arguments<'_>) {
     let _ = out.write_all(printable::lines(&text.to_string()).as_bytes()).and_then(|()| out.flush());
 }
 
+/// Says on standard error what has to be said of results before anything else.
+pub fn warn(contents: &uflip_store::StoreContents) {
+    contents.alerts().iter().for_each(|alert| crate::say!("warning: {alert}"));
+}
+
 /// A line on standard error; takes what `format!` takes and never fails.
 #[macro_export]
 macro_rules! say {

@@ -7,25 +7,29 @@
 //! ([`begin`]), or both are found again (`session/resume.rs`). The work itself is
 //! done through [`Session::device_and_store`], with progress told by
 //! `session/tell.rs`, and the session is closed by [`Session::close`], which says
-//! how to go on where it was cut off.
+//! how to go on where it was cut off. [`live`] is all of it in its order; what is
+//! measured without a folder goes through `session/visit.rs`.
 
+mod conclude;
 mod probe;
+pub mod program;
 mod resume;
 mod tell;
+mod visit;
 
+pub use conclude::{conclude, write_report};
 pub use probe::{Kept, Probed, Probing, told};
-pub use resume::{complete_before, find};
+pub use resume::find;
 pub use tell::{Shown, Teller};
+pub use visit::{Ran, Visit, run_once, visit};
 
-use crate::command::{profile, report};
 use crate::interrupt;
 use crate::printable::word;
 use crate::same_device::{self, to_type};
 use crate::target::{self, Access, Opened, Place, Target, claim_output};
-use crate::typed::{Chosen, Typed};
+use crate::typed::Typed;
 use crate::{describe, limits, usage};
 use anyhow::{Context, bail};
-use serde::{Deserialize, Serialize};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,7 +37,8 @@ use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::{EngineOptions, measure_overhead};
 use uflip_measure::run::RunSpec;
 use uflip_measure::{Pattern, Plan};
-use uflip_store::{Claim, Durability, Manifest, Store};
+use uflip_store::manifest::{Asked, TargetFacts, TargetTold, Told};
+use uflip_store::{Claim, Durability, Manifest, Options, Store};
 
 /// What a command is asked for, as far as all of them are.
 pub struct Order {
@@ -59,6 +64,8 @@ pub struct Order {
     pub typed: Typed,
     /// Options that a resume heeds.
     pub heeded: &'static [&'static str],
+    /// The folders that a resume goes on in.
+    pub ours: fn(&Asked) -> bool,
     /// What a person sees of it.
     pub shown: Shown,
 }
@@ -78,6 +85,7 @@ impl Order {
             keep_scratch: false,
             typed: Typed::default(),
             heeded: &[],
+            ours: |_| false,
             shown: Shown::Lines,
         }
     }
@@ -106,18 +114,45 @@ impl Order {
 
     /// What is typed to go on in `dir`.
     fn again(&self, target: &Target, dir: &Path) -> String {
-        // What a folder says itself is not typed again.
-        let again = match self.command {
-            "run" => format!("uflip run -o {} --resume", word(&dir.to_string_lossy())),
-            command => to_type(command, &target.to_string(), dir),
-        };
-        again + &self.consents_again()
+        to_go_on(self.command, &target.to_string(), dir) + &self.consents_again()
     }
 
     /// The consents as they are typed again.
     pub fn consents_again(&self) -> String {
         self.consents.iter().map(|value| format!(" --erase-device {}", word(value))).collect()
     }
+}
+
+/// What is typed to go on with what `command` left in `dir`.
+fn to_go_on(command: &str, target: &str, dir: &Path) -> String {
+    match command {
+        // What a folder says itself is not typed again.
+        "run" => format!("uflip run -o {} --resume", word(&dir.to_string_lossy())),
+        command => to_type(command, target, dir),
+    }
+}
+
+/// The life of a work on a session, the same for all: where nothing is left to do
+/// that is said; else Ctrl-C is heard, the work begins or goes on (`start`),
+/// measures (true where it was stopped from outside), and is closed. Gives the
+/// folder and what it keeps of what was asked for.
+///
+/// # Errors
+/// What went wrong, or that it was stopped, with what to type to go on.
+pub fn live<W: Into<Session>>(
+    order: &Order,
+    start: impl FnOnce() -> anyhow::Result<W>,
+    measure: impl FnOnce(&mut W) -> anyhow::Result<bool>,
+) -> anyhow::Result<(PathBuf, Options)> {
+    if let Some(done) = resume::complete_before(order)? {
+        return Ok(done);
+    }
+    listen(order.shown)?;
+    let mut work = start()?;
+    let finished = measure(&mut work);
+    let session: Session = work.into();
+    let options = session.options.clone();
+    Ok((session.close(finished)?, options))
 }
 
 /// Has Ctrl-C end the session after the run in progress.
@@ -159,8 +194,8 @@ impl Needs<'_> {
 }
 
 /// Refuses what cannot or must not be done on this target, before anything is
-/// made: trims beside other IOs of a file, more memory than there is, writing
-/// where that is not allowed.
+/// made: trims beside other IOs of a file, two queue depths, more memory than there is,
+/// writing where that is not allowed.
 ///
 /// # Errors
 /// What, and what to type instead.
@@ -173,10 +208,12 @@ pub fn refuse(
     match needs {
         Needs::Plan(plan) => {
             target::refuse_mixed_trims(place, plan.runs().filter_map(RunSpec::pattern))?;
+            limits::one_depth(plan.runs().filter_map(RunSpec::pattern), engine)?;
             limits::room_for_plan(plan, engine, place.virtual_time)?;
         }
         Needs::Pattern(pattern) => {
             target::refuse_mixed_trims(place, [pattern])?;
+            limits::one_depth([pattern], engine)?;
             limits::room_for_pattern(pattern, engine, place.virtual_time)?;
         }
         Needs::Everything => {}
@@ -199,42 +236,20 @@ pub fn open(
     target::open(target, access, engine, scratch_time)
 }
 
-/// What every folder's manifest keeps of what was asked for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Stored {
-    /// The target's name, from every folder.
-    pub target: String,
-    /// How it is driven; none where it is not.
-    #[serde(flatten)]
-    engine: Option<EngineOptions>,
-    /// The target is a scratch file that nobody asked to keep.
-    #[serde(default)]
-    pub remove_scratch: bool,
-    /// The options, given or by default; a resume refuses others.
-    #[serde(default, skip_serializing_if = "Chosen::is_empty")]
-    pub chosen: Chosen,
+/// What the folder keeps of what is asked for now.
+fn options(order: &Order, target: &Target, engine: EngineOptions) -> Options {
+    let chosen = order.typed.chosen(Some(target));
+    Options {
+        engine: target.path().map(|_| engine),
+        remove_scratch: order.remove_scratch,
+        chosen: (!chosen.is_empty()).then_some(chosen),
+        ..Options::of(&target.to_string(), Asked::RUN)
+    }
 }
 
-impl Stored {
-    /// Of what is asked for now.
-    fn of(order: &Order, target: &Target, engine: EngineOptions) -> Stored {
-        Stored {
-            target: target.to_string(),
-            engine: target.path().map(|_| engine),
-            remove_scratch: order.remove_scratch,
-            chosen: order.typed.chosen(target),
-        }
-    }
-
-    /// The same as a phrase, where it is driven at all.
-    pub fn driven(&self) -> String {
-        self.engine.map(|engine| format!(", {}", describe::engine(&engine))).unwrap_or_default()
-    }
-
-    /// How the target is driven; `seed` is the folder's.
-    pub fn engine(&self, seed: u64) -> EngineOptions {
-        self.engine.unwrap_or(EngineOptions { seed, ..EngineOptions::default() })
-    }
+/// How the target is driven as a phrase, where it is driven at all.
+pub fn driven(options: &Options) -> String {
+    options.engine.map(|engine| format!(", {}", describe::engine(&engine))).unwrap_or_default()
 }
 
 /// A target that is open, and a folder that is claimed.
@@ -242,8 +257,8 @@ pub struct Begun {
     claim: Claim,
     /// The target.
     pub opened: Opened,
-    /// For the manifest.
-    pub stored: Stored,
+    /// For the manifest; what the kind of folder is asked for comes with its plan.
+    options: Options,
 }
 
 /// Begins: refuses, claims and opens, in this order.
@@ -260,8 +275,8 @@ pub fn begin(
     refuse(place, needs, &engine, &order.consents)?;
     let claim = claim_output(order.output.as_deref())?;
     let opened = open(&place.target, needs, engine, &order.consents, scratch_time)?;
-    let stored = Stored::of(order, &opened.target, engine);
-    Ok(Begun { claim, opened, stored })
+    let options = options(order, &opened.target, engine);
+    Ok(Begun { claim, opened, options })
 }
 
 impl Begun {
@@ -269,47 +284,39 @@ impl Begun {
     ///
     /// # Errors
     /// Where it cannot be made.
-    pub fn into_session(
-        self,
-        order: &Order,
-        plan: &Plan,
-        options: &impl Serialize,
-    ) -> anyhow::Result<Session> {
-        let Begun { claim, opened, stored } = self;
-        let manifest = manifest(plan.seed, &opened, &stored, options)?;
+    pub fn into_session(self, order: &Order, plan: &Plan, asked: Asked) -> anyhow::Result<Session> {
+        let Begun { claim, opened, options } = self;
+        let options = Options { asked, ..options };
+        let driven = options.engine.map(|engine| format!("; {}", describe::engine(&engine)));
+        let summary = format!("{}{}", opened.summary, driven.unwrap_or_default());
+        let target = of_target(summary, &opened.target, &opened.facts, &opened.warnings);
+        let manifest = manifest(plan.seed, target, options.clone());
         let dir = claim.dir().to_path_buf();
-        let store = Store::create_in(claim, &manifest, &serde_json::to_value(plan)?)?;
-        Ok(Session::new(order, dir, store, opened, stored))
+        let store = Store::create_in(claim, &manifest, plan)?;
+        Ok(Session::new(order, dir, store, opened, options))
     }
 }
 
-fn manifest(
-    seed: u64,
-    opened: &Opened,
-    stored: &Stored,
-    options: &impl Serialize,
-) -> anyhow::Result<Manifest> {
-    let (host, overhead) = (host_facts(&SysPaths::default()), measure_overhead());
-    let mut manifest = Manifest::new(env!("CARGO_PKG_VERSION"), seed);
-    let driven = stored.engine.map(|engine| format!("; {}", describe::engine(&engine)));
-    manifest.target = serde_json::json!({
-        "summary": format!("{}{}", opened.summary, driven.unwrap_or_default()),
-        "name": opened.target.to_string(),
-        "facts": opened.facts,
-        "identity": same_device::for_manifest(&opened.target),
-        "warnings": opened.warnings,
-    });
-    manifest.host = summarised(&host, describe::host(&host))?;
-    manifest.overhead = summarised(&overhead, describe::overhead(&overhead))?;
-    manifest.options = serde_json::to_value(options)?;
-    Ok(manifest)
+/// A target for the manifest, before anything is written to it.
+fn of_target(summary: String, target: &Target, facts: &TargetFacts, warnings: &[String]) -> TargetTold {
+    TargetTold {
+        summary: Some(summary),
+        name: Some(target.to_string()),
+        facts: facts.clone(),
+        identity: same_device::for_manifest(target),
+        warnings: warnings.to_vec(),
+        ..TargetTold::default()
+    }
 }
 
-/// Facts with a line for people beside them.
-fn summarised(facts: &impl Serialize, summary: String) -> anyhow::Result<serde_json::Value> {
-    let mut value = serde_json::to_value(facts)?;
-    value["summary"] = summary.into();
-    Ok(value)
+fn manifest(seed: u64, target: TargetTold, options: Options) -> Manifest {
+    let (host, overhead) = (host_facts(&SysPaths::default()), measure_overhead());
+    Manifest {
+        target,
+        host: Some(Told { summary: Some(describe::host(&host)), facts: host }),
+        overhead: Some(Told { summary: Some(describe::overhead(&overhead)), facts: overhead }),
+        ..Manifest::new(env!("CARGO_PKG_VERSION"), seed, options)
+    }
 }
 
 /// Everything ready to be measured.
@@ -320,8 +327,8 @@ pub struct Session {
     pub store: Store,
     /// The target.
     pub opened: Opened,
-    /// What the manifest keeps of what was asked for.
-    pub stored: Stored,
+    /// What the folder keeps of what was asked for.
+    pub options: Options,
     /// What goes on beside the runs.
     pub probing: Probing,
     /// What a person sees of it.
@@ -330,12 +337,12 @@ pub struct Session {
 }
 
 impl Session {
-    fn new(order: &Order, dir: PathBuf, mut store: Store, opened: Opened, stored: Stored) -> Session {
+    fn new(order: &Order, dir: PathBuf, mut store: Store, opened: Opened, options: Options) -> Session {
         if opened.device.is_virtual() {
             store.set_durability(Durability::RELAXED);
         }
-        let (probing, go_on) = (Probing::of(&opened.target), order.again(&opened.target, &dir));
-        Session { dir, store, opened, stored, probing, shown: order.shown, go_on }
+        let (probing, go_on) = (Probing::of(Some(&opened.target)), order.again(&opened.target, &dir));
+        Session { dir, store, opened, options, probing, shown: order.shown, go_on }
     }
 
     /// The device with the probes beside it, and where its runs are kept with what
@@ -378,19 +385,4 @@ impl Session {
         }
         Ok(dir)
     }
-}
-
-/// Makes profile and report of a finished folder; removes the scratch file that
-/// nobody asked for, last, as without it there is nothing to go on with.
-///
-/// # Errors
-/// Where the results cannot be read or the files not be written.
-pub fn conclude(dir: &Path, stored: &Stored, keep_scratch: bool) -> anyhow::Result<()> {
-    profile::make(dir)?;
-    report::write_report(dir, None)?;
-    let path = Path::new(&stored.target);
-    if stored.remove_scratch && !keep_scratch && path.exists() {
-        target::remove_scratch(path);
-    }
-    Ok(())
 }

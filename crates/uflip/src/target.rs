@@ -4,29 +4,29 @@ mod parse;
 pub mod program;
 mod solid;
 
-pub use parse::{Target, Unnamed};
+pub use parse::{Target, Unnamed, simulated_by};
 
 use crate::describe::{self, round_time};
 use crate::input;
 use crate::interrupt::STOP;
 use crate::{limits, usage};
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
 use solid::Solid;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use uflip_device::identity::{DeviceFacts, SysPaths};
+use uflip_device::identity::{DeviceFacts, SysPaths, Transport};
 use uflip_device::safety::{self, Examination, TargetKind, WritePermit};
 use uflip_device::scratch::{self, Scratch};
 use uflip_device::stamp::Key;
 use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevice, RealDevice};
 use uflip_measure::run::RunSpec;
-use uflip_measure::{Mode, Pattern, Plan, State, Step};
+use uflip_measure::{Pattern, PatternMode, Plan, State, Step};
 use uflip_sim::{Description, SimDevice, catalogue};
 use uflip_store::Claim;
+use uflip_store::manifest::TargetFacts;
 
 /// What a target is, before it is opened.
 pub struct Place {
@@ -35,7 +35,7 @@ pub struct Place {
     /// Its capacity and sector, as far as they are known beforehand.
     pub geometry: Geometry,
     /// What is known of it, for the manifest.
-    pub facts: Value,
+    pub facts: TargetFacts,
     /// The same in one line.
     pub summary: String,
     /// Whether it turns, where known; tells about how fast to expect it.
@@ -54,7 +54,7 @@ pub struct Opened {
     /// The device.
     pub device: Box<dyn Device>,
     /// What is known of it, for the manifest.
-    pub facts: Value,
+    pub facts: TargetFacts,
     /// The same in one line.
     pub summary: String,
     /// What makes its results less sound, in words.
@@ -118,7 +118,7 @@ pub fn locate(target: &Target) -> anyhow::Result<Place> {
     match target {
         Target::Null { capacity } => {
             let geometry = Geometry { capacity: *capacity, sector: Bytes(512) };
-            let facts = json!({ "path": target.to_string(), "kind": "null" });
+            let facts = TargetFacts::Null { path: target.to_string() };
             let summary = format!("{target}: a device that answers at once");
             Ok(Place { rotational: Some(false), ..place(geometry, facts, summary, false) })
         }
@@ -127,7 +127,10 @@ pub fn locate(target: &Target) -> anyhow::Result<Place> {
                 capacity: Bytes(description.capacity_mib << 20),
                 sector: Bytes(description.sector_bytes),
             };
-            let facts = json!({ "path": target.to_string(), "kind": "sim", "description": description });
+            let facts = TargetFacts::Simulated {
+                path: target.to_string(),
+                description: serde_json::to_value(description)?,
+            };
             let summary = format!("{target}: {}, simulated", description.name);
             let no_trims = description.disk.is_some().then_some("a disk has nothing to trim");
             Ok(Place { no_trims, ..place(geometry, facts, summary, true) })
@@ -136,6 +139,11 @@ pub fn locate(target: &Target) -> anyhow::Result<Place> {
             on_path(target, path)
         }
     }
+}
+
+/// Whether a disk says that it turns. Virtual disks say so whatever they are.
+fn turns(disk: &DeviceFacts) -> Option<bool> {
+    disk.rotational.filter(|_| disk.transport != Some(Transport::Virtio))
 }
 
 fn on_path(target: &Target, path: &Path) -> anyhow::Result<Place> {
@@ -149,12 +157,18 @@ fn on_path(target: &Target, path: &Path) -> anyhow::Result<Place> {
         _ => facts.size_bytes.unwrap_or(Bytes(0)),
     };
     let capacity = Bytes(size.0 / sector.0 * sector.0);
+    if capacity.0 == 0 && examination.kind() == TargetKind::ForeignFile {
+        return Err(usage(format!(
+            "{target} has {size}, less than a sector of {sector}, and uflip did not make it; name another target, or \
+             type --scratch FILE with a new name"
+        )));
+    }
     Ok(Place {
         target: target.clone(),
         geometry: Geometry { capacity, sector },
-        facts: serde_json::to_value(facts)?,
+        facts: TargetFacts::Device(facts.clone().into()),
         summary: describe::target(&target.to_string(), facts),
-        rotational: facts.rotational.or_else(|| beneath.and_then(|f| f.rotational)),
+        rotational: turns(facts).or_else(|| beneath.and_then(turns)),
         virtual_time: false,
         no_trims: match facts.discard_granularity_bytes {
             _ if examination.kind() != TargetKind::Block => {
@@ -189,11 +203,9 @@ impl Place {
     /// # Errors
     /// The refusal, with what to type where anything helps.
     pub fn may_be_written(&self, consents: &[String]) -> anyhow::Result<()> {
-        match &self.examination {
-            Some(examination) if !self.is_to_be_made() => {
-                safety::permit(examination, consents)?;
-                Ok(())
-            }
+        match (&self.target, &self.examination) {
+            (Target::Scratch { path, size }, _) => Ok(scratch::may_be_made(path, *size)?),
+            (_, Some(examination)) => Ok(safety::permit(examination, consents).map(|_| ())?),
             _ => Ok(()),
         }
     }
@@ -348,7 +360,7 @@ pub fn refuse_mixed_trims<'a>(
     let is_file = place.examination.as_ref().is_some_and(|e| e.kind() != TargetKind::Block);
     let mixed = |pattern: &&Pattern| {
         let basics = pattern.basics();
-        let trims = basics.iter().filter(|basic| basic.mode == Mode::Trim).count();
+        let trims = basics.iter().filter(|basic| basic.mode == PatternMode::Trim).count();
         trims > 0 && trims < basics.len()
     };
     match patterns.into_iter().find(mixed).filter(|_| is_file) {
@@ -376,7 +388,7 @@ pub fn written_range(plan: &Plan) -> Range<u64> {
 
 /// The same of one pattern: its resolved target spaces.
 pub fn pattern_range(pattern: &Pattern) -> Range<u64> {
-    let spaces = pattern.basics().into_iter().filter(|b| b.mode != Mode::Read).map(|b| {
+    let spaces = pattern.basics().into_iter().filter(|b| b.mode != PatternMode::Read).map(|b| {
         let start = b.target_offset.0;
         start..start + b.target_size.unwrap_or_default().0
     });

@@ -11,12 +11,10 @@ use crate::target::Target;
 use crate::{printable, usage};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use uflip_store::StoreContents;
-
-/// The values of options by their long names, given or by default.
-pub type Chosen = BTreeMap<String, Vec<String>>;
+use uflip_store::manifest::Chosen;
 
 /// The options of one command line.
 #[derive(Clone, Debug, Default)]
@@ -52,10 +50,12 @@ impl Typed {
         self.given.contains(name)
     }
 
-    /// What is kept of it in the manifest: all but what does nothing on `target`.
-    pub fn chosen(&self, target: &Target) -> Chosen {
+    /// What is kept of it in the manifest: all but what does nothing on `target`,
+    /// where there is one.
+    pub fn chosen(&self, target: Option<&Target>) -> Chosen {
+        let does_nothing = |name: &str| target.is_some_and(|target| target.is_without_effect(name));
         let of = |(name, _): &(&String, &Vec<String>)| {
-            !OF_THE_MOMENT.contains(&name.as_str()) && !target.is_without_effect(name)
+            !OF_THE_MOMENT.contains(&name.as_str()) && !does_nothing(name)
         };
         self.values.iter().filter(of).map(|(name, values)| (name.clone(), values.clone())).collect()
     }
@@ -66,7 +66,7 @@ impl Typed {
     /// # Errors
     /// The first such option, with what was chosen.
     pub fn refuse_without_effect(&self, contents: &StoreContents, heeded: &[&str]) -> anyhow::Result<()> {
-        let chosen = serde_json::from_value::<Chosen>(contents.manifest.options["chosen"].clone()).ok();
+        let chosen = &contents.manifest.options.chosen;
         for name in self.given.iter().filter(|name| !heeded.contains(&name.as_str())) {
             let before = chosen.as_ref().and_then(|chosen| chosen.get(name));
             if before.is_some_and(|before| Some(before) == self.values.get(name)) {
@@ -75,7 +75,7 @@ impl Typed {
             if OF_THE_MOMENT.contains(&name.as_str()) || !is_choice(name) {
                 return Err(usage(format!("--{name} does nothing where --resume goes on; leave it away")));
             }
-            let was = match (before.map(|values| values.join(",")).or_else(|| known(name, contents)), &chosen)
+            let was = match (before.map(|values| values.join(",")).or_else(|| known(name, contents)), chosen)
             {
                 (Some(was), _) => format!("was chosen when the benchmark began ({was})"),
                 (None, Some(_)) => "was not given when the benchmark began".to_string(),
@@ -96,7 +96,7 @@ fn is_choice(name: &str) -> bool {
 fn known(name: &str, contents: &StoreContents) -> Option<String> {
     match name {
         // A job has none.
-        "preset" if contents.manifest.options["job"].is_null() => {
+        "preset" if contents.manifest.options.asked.job().is_none() => {
             contents.plan.as_ref().map(|plan| plan.preset.to_string())
         }
         "seed" => Some(contents.manifest.seed.to_string()),
@@ -118,6 +118,7 @@ pub fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
         Command::Run(args) | Command::Calibrate(args) => args.typed = Typed::of(part, inner),
         Command::Job(args) => args.typed = Typed::of(part, inner),
         Command::LogicalBlock(args) => args.typed = Typed::of(part, inner),
+        Command::Copy(args) => args.typed = Typed::of(part, inner),
         Command::Pattern(args) => args.typed = Typed::of(part, inner),
         Command::Plan(args) => args.typed = Typed::of(part, inner),
         Command::Demo(args) => args.typed = Typed::of(part, inner),

@@ -1,4 +1,5 @@
-//! No library keeps a public item that nobody uses.
+//! No library keeps a public item that nobody uses, and no two public types share a
+//! name.
 //!
 //! How: the sources are read as text. An item is alive where its name stands anywhere
 //! in a crate's `src`, `benches` or `examples` outside of its own definition, its own
@@ -6,13 +7,12 @@
 //! that shares its name with a living one is not found; what only dead items use is
 //! found after they are gone.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Used by tests alone, and why that is right.
-const FOR_TESTS: [(&str, &str); 5] = [
+const FOR_TESTS: [(&str, &str); 4] = [
     ("stalling", "a device that stalls, for what theory says of open and closed loops"),
-    ("Traced", "keeps the IOs of a program; its first runs are those of programs to come"),
     ("meter_every", "the power trace of a simulated device, which a sampling probe will ask for"),
     ("summarise", "the exact figures that the streamed statistics of two crates are held against"),
     ("set_reserve", "the crash tests make a file system full with little"),
@@ -103,7 +103,7 @@ fn own(lines: &[&str], first: usize, name: &str, is_function: bool) -> usize {
 }
 
 /// Public items of the files marked as a library's that no file uses.
-fn dead(files: &[(PathBuf, bool, Vec<&str>)]) -> Vec<(String, PathBuf)> {
+fn dead(files: &[Code<'_>]) -> Vec<(String, PathBuf)> {
     let mut all = HashMap::new();
     for word in files.iter().flat_map(|(_, _, lines)| lines).flat_map(|line| words(line)) {
         *all.entry(word).or_insert(0) += 1;
@@ -120,8 +120,42 @@ fn dead(files: &[(PathBuf, bool, Vec<&str>)]) -> Vec<(String, PathBuf)> {
     found
 }
 
-#[test]
-fn no_public_item_is_dead() {
+/// A file's path, whether it is a library's, and its lines of code.
+type Code<'a> = (PathBuf, bool, Vec<&'a str>);
+
+/// The type that a line defines, and whether others see it: `pub`, `pub(crate)`.
+fn defined(line: &str) -> Option<(&str, bool)> {
+    let rest = line.trim_start();
+    let open = rest.strip_prefix("pub").filter(|rest| rest.starts_with([' ', '(']));
+    let item = match open {
+        Some(rest) if rest.starts_with('(') => rest.split_once(')')?.1,
+        Some(rest) => rest,
+        // An associated type or one within a function is nobody else's.
+        None if rest.len() < line.len() => return None,
+        None => rest,
+    };
+    let mut found = words(item);
+    let kinds = ["struct", "enum", "trait", "type", "union"];
+    kinds.contains(&found.next()?).then_some(())?;
+    Some((found.next()?, open.is_some()))
+}
+
+/// Names of public types that another public type, or two private ones, have too.
+fn shared_names(files: &[Code<'_>]) -> Vec<String> {
+    let mut all: BTreeMap<&str, [Vec<&Path>; 2]> = BTreeMap::new();
+    for (path, _, lines) in files {
+        for (name, open) in lines.iter().filter_map(|line| defined(line)) {
+            all.entry(name).or_default()[usize::from(open)].push(path);
+        }
+    }
+    let shared = all.into_iter().filter(|(_, [private, open])| {
+        open.len() > 1 || !open.is_empty() && private.len() > 1 || private.len() > 3
+    });
+    shared.map(|(name, at)| format!("{name} in {:?}", at.concat())).collect()
+}
+
+/// The sources of all crates outside of test modules.
+fn with_sources<T>(what: impl FnOnce(&[Code<'_>]) -> T) -> T {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut paths = Vec::new();
     for one in std::fs::read_dir(&crates).expect("the crates") {
@@ -146,7 +180,39 @@ fn no_public_item_is_dead() {
     files.retain(|(path, _, _)| {
         !of_tests.iter().any(|test| path.starts_with(test) || path.with_extension("") == *test)
     });
-    let found = dead(&files);
+    what(&files)
+}
+
+#[test]
+fn no_two_public_types_share_a_name() {
+    let shared = with_sources(|files| {
+        // FTLs are alike on purpose: each file has the same few types.
+        let counts = |path: &Path| {
+            let path = path.to_string_lossy();
+            path.contains("/src/") && !path.contains("sim/src/ftl/")
+        };
+        let others: Vec<Code<'_>> = files.iter().filter(|(path, ..)| counts(path)).cloned().collect();
+        shared_names(&others)
+    });
+    assert!(shared.is_empty(), "one name for several types; rename all but one:\n{}", shared.join("\n"));
+}
+
+#[test]
+fn types_that_share_a_name_are_found() {
+    let file = |name: &str, text| (PathBuf::from(name), true, code(text).0);
+    let one = file("a.rs", "pub struct Twice;\nstruct Local;\nstruct Often;\npub(crate) enum Shared {}\n");
+    let other = file(
+        "b.rs",
+        "pub(super) trait Twice {\n    type Local;\n}\npub struct Local;\ntype Shared = u8;\npub fn Often() {}\n",
+    );
+    let third = file("c.rs", "enum Shared {}\n#[cfg(test)]\nmod tests {\n    pub struct Local;\n}\n");
+    let found = shared_names(&[one, other, third]);
+    assert_eq!(found, ["Shared in [\"b.rs\", \"c.rs\", \"a.rs\"]", "Twice in [\"a.rs\", \"b.rs\"]"]);
+}
+
+#[test]
+fn no_public_item_is_dead() {
+    let found = with_sources(dead);
     let unknown: Vec<String> = found
         .iter()
         .filter(|(name, _)| !FOR_TESTS.iter().any(|(allowed, _)| allowed == name))
@@ -161,6 +227,41 @@ fn no_public_item_is_dead() {
         let still = found.iter().any(|(dead, _)| dead == name);
         assert!(still, "{name} is used now, or is gone: take it off the list ({why})");
     }
+}
+
+/// The lines of each crate's Rust files, tests, benches and examples included.
+fn lines_by_crate() -> Vec<(PathBuf, usize)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let lines = |path: &PathBuf| std::fs::read_to_string(path).expect("a source file").lines().count();
+    let of_crate = |folder: PathBuf| {
+        let mut paths = Vec::new();
+        rust_files(&folder, &mut paths);
+        let sum = paths.iter().map(lines).sum();
+        (folder, sum)
+    };
+    let all = std::fs::read_dir(&crates).expect("the crates").map(|one| one.expect("a crate").path());
+    all.filter(|folder| folder.join("Cargo.toml").is_file()).map(of_crate).collect()
+}
+
+/// Those that hold more than a quarter of all lines.
+fn too_large(crates: &[(PathBuf, usize)]) -> Vec<String> {
+    let all: usize = crates.iter().map(|(_, lines)| lines).sum();
+    let over = crates.iter().filter(|(_, lines)| 4 * lines > all);
+    over.map(|(folder, lines)| format!("{} has {lines} of {all} lines", folder.display())).collect()
+}
+
+#[test]
+fn no_crate_holds_more_than_a_quarter_of_the_lines() {
+    let crates = lines_by_crate();
+    assert!(crates.len() >= 7, "{crates:?}");
+    let over = too_large(&crates);
+    assert!(
+        over.is_empty(),
+        "over a quarter; move method, analysis and text out of it:\n{}",
+        over.join("\n")
+    );
+    let of = |lines: &[usize]| lines.iter().map(|lines| (PathBuf::new(), *lines)).collect::<Vec<_>>();
+    assert_eq!((too_large(&of(&[25, 25, 25, 25])).len(), too_large(&of(&[26, 24, 25, 25])).len()), (0, 1));
 }
 
 #[test]

@@ -15,7 +15,7 @@
 //! the rule: nobody knows that it holds.
 
 use super::words::value_text;
-use super::{Comparison, Unit, Value, Verdict};
+use super::{ChangeVerdict, Comparison, Unit, Value};
 use serde::Serialize;
 use std::str::FromStr;
 use uflip_device::{Bytes, Nanos};
@@ -267,8 +267,8 @@ fn one(rule: &Rule, first: &Value, value: &Value, unit: Unit) -> (bool, String) 
                 .and_then(|c| c.ci95)
                 .map_or_else(String::new, |[low, high]| format!(" ({low:.2} to {high:.2})"));
             let noise = match change.map(|c| c.verdict) {
-                Some(Verdict::Noise) => "; the difference is within the intervals",
-                Some(Verdict::NoInterval) => "; without an interval",
+                Some(ChangeVerdict::Noise) => "; the difference is within the intervals",
+                Some(ChangeVerdict::NoInterval) => "; without an interval",
                 _ => "",
             };
             (failed, format!("{name} is {shown}, {ratio:.3} times the first's{interval}{noise}"))

@@ -5,12 +5,12 @@
 //! follow it (`RW.p99`), a point of a curve is `locality.RW@8M`. Times are in
 //! nanoseconds whatever the name in `profile.json` says.
 
-use super::{Better, Curve, CurvePoint, Figure, Subject, Unit, Value};
-use crate::profile::levels::{Cost, PERCENTILES};
+use super::{Better, ComparedCurve, ComparedFigure, ComparedPoint, Subject, Unit, Value};
+use crate::profile::levels::{Cost, CurveUncertainty, PERCENTILES};
 use crate::profile::{Effect, Evidence, EvidenceMap, Per, Profile};
 use uflip_measure::MicroBenchmark;
 use uflip_measure::pattern::Baseline;
-use uflip_measure::run::Belongs;
+use uflip_measure::run::{Belongs, RunSection};
 
 impl Value {
     fn of_cost(cost: Option<&Cost>) -> Value {
@@ -52,25 +52,25 @@ struct Field {
 /// The value and the evidence of a field.
 type Get<'a> = &'a dyn Fn(&Profile) -> (Option<f64>, Option<&Evidence>);
 
-fn field(subjects: &[Subject], field: Field, get: Get<'_>) -> Figure {
+fn field(subjects: &[Subject], field: Field, get: Get<'_>) -> ComparedFigure {
     let value = |s: &Subject| {
         let (value, evidence) = get(&s.profile);
         Value::of_profile(value, evidence, field.scale)
     };
     let values = subjects.iter().map(value).collect();
     let Field { name, group, title, unit, better, stepped, .. } = field;
-    Figure { name, group: group.into(), title, unit, better, stepped, values }
+    ComparedFigure { name, group: group.into(), title, unit, better, stepped, values }
 }
 
 /// Every figure that any subject was measured for.
-pub(super) fn figures(subjects: &[Subject]) -> Vec<Figure> {
+pub(super) fn figures(subjects: &[Subject]) -> Vec<ComparedFigure> {
     let mut all = all_figures(subjects);
     all.retain(|f| f.values.iter().any(|v| v.measured));
     all
 }
 
 /// Every figure there is, measured or not.
-pub(super) fn all_figures(subjects: &[Subject]) -> Vec<Figure> {
+pub(super) fn all_figures(subjects: &[Subject]) -> Vec<ComparedFigure> {
     let mut all = baselines(subjects);
     phases(subjects, &mut all);
     writes(subjects, &mut all);
@@ -79,9 +79,9 @@ pub(super) fn all_figures(subjects: &[Subject]) -> Vec<Figure> {
     all
 }
 
-fn baselines(subjects: &[Subject]) -> Vec<Figure> {
+fn baselines(subjects: &[Subject]) -> Vec<ComparedFigure> {
     let mut all = Vec::new();
-    let figure = |name: String, group: &str, title: String, get: &dyn Fn(&Subject) -> Value| Figure {
+    let figure = |name: String, group: &str, title: String, get: &dyn Fn(&Subject) -> Value| ComparedFigure {
         name,
         group: group.into(),
         title,
@@ -90,12 +90,13 @@ fn baselines(subjects: &[Subject]) -> Vec<Figure> {
         stepped: false,
         values: subjects.iter().map(get).collect(),
     };
-    for baseline in Baseline::ALL.map(Baseline::name) {
+    for baseline in Baseline::ALL {
         let own = |s: &Subject| s.levels.baselines.iter().position(|b| b.baseline == baseline);
         let get = |s: &Subject| Value::of_cost(own(s).map(|i| &s.levels.baselines[i].mean));
-        all.push(figure(baseline.into(), "Response time, mean", baseline.into(), &get));
+        let name = baseline.name();
+        all.push(figure(name.into(), "Response time, mean", name.into(), &get));
     }
-    for baseline in Baseline::ALL.map(Baseline::name) {
+    for baseline in Baseline::ALL {
         let own = |s: &Subject| s.levels.baselines.iter().position(|b| b.baseline == baseline);
         for (at, (percentile, _)) in PERCENTILES.iter().enumerate() {
             let get =
@@ -112,7 +113,7 @@ fn per<T: Copy>(per: &Per<T>, b: Baseline, as_f64: impl Fn(T) -> f64) -> (Option
     (per.of(b).map(as_f64), per.evidence.get(b.name()))
 }
 
-fn phases(subjects: &[Subject], all: &mut Vec<Figure>) {
+fn phases(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
     for b in Baseline::ALL {
         let told = |name: &str, title: &str| Field {
             name: format!("{name}.{}", b.name()),
@@ -134,7 +135,7 @@ fn of<'a>(value: Option<f64>, evidence: &'a EvidenceMap, name: &str) -> (Option<
     (value, evidence.get(name))
 }
 
-fn writes(subjects: &[Subject], all: &mut Vec<Figure>) {
+fn writes(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
     use Better::{Higher, Lower, Neither};
     use Unit::{Bytes, Count, Ns, Times};
     type Row<'a> = (&'static str, &'static str, Unit, Better, f64, bool, Get<'a>);
@@ -174,7 +175,7 @@ fn writes(subjects: &[Subject], all: &mut Vec<Figure>) {
     }
 }
 
-fn granularity(subjects: &[Subject], all: &mut Vec<Figure>) {
+fn granularity(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
     for b in Baseline::ALL {
         let told = |name: &str, title: &str, unit, scale, stepped| Field {
             name: format!("granularity.{name}.{}", b.name()),
@@ -192,7 +193,7 @@ fn granularity(subjects: &[Subject], all: &mut Vec<Figure>) {
     }
 }
 
-fn effects(subjects: &[Subject], all: &mut Vec<Figure>) {
+fn effects(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
     type Pick = fn(&Profile) -> &Effect;
     let both: [(&str, &str, Pick); 2] =
         [("parallelism", "parallel streams", |p| &p.parallelism), ("mix", "mixes", |p| &p.mix)];
@@ -214,17 +215,15 @@ fn effects(subjects: &[Subject], all: &mut Vec<Figure>) {
 }
 
 /// Every curve that any subject has, in the papers' order.
-pub(super) fn curves(subjects: &[Subject]) -> Vec<Curve> {
-    let mut all: Vec<Curve> = Vec::new();
+pub(super) fn curves(subjects: &[Subject]) -> Vec<ComparedCurve> {
+    let mut all: Vec<ComparedCurve> = Vec::new();
     for subject in subjects {
         for curve in &subject.levels.curves {
-            let is_it =
-                |c: &Curve| c.micro_benchmark == curve.micro_benchmark && c.baseline == curve.baseline;
-            if !all.iter().any(is_it) {
-                all.push(Curve {
-                    micro_benchmark: curve.micro_benchmark.clone(),
-                    baseline: curve.baseline.clone(),
-                    parameter: parameter(subject, &curve.micro_benchmark),
+            if !all.iter().any(|c| is_of(c, curve)) {
+                all.push(ComparedCurve {
+                    micro_benchmark: curve.section.to_string(),
+                    baseline: curve.curve.to_string(),
+                    parameter: parameter(subject, &curve.section),
                     points: Vec::new(),
                 });
             }
@@ -238,18 +237,20 @@ pub(super) fn curves(subjects: &[Subject]) -> Vec<Curve> {
     all
 }
 
-fn parameter(subject: &Subject, micro: &str) -> String {
-    let of = |belongs: &Belongs| belongs.section().is_some_and(|section| section.to_string() == micro);
+/// Whether a curve that is compared is this one.
+fn is_of(compared: &ComparedCurve, own: &CurveUncertainty) -> bool {
+    compared.micro_benchmark == own.section.to_string() && compared.baseline == own.curve.to_string()
+}
+
+fn parameter(subject: &Subject, section: &RunSection) -> String {
+    let of = |belongs: &Belongs| belongs.section().as_ref() == Some(section);
     let mut runs = subject.contents.runs.iter().map(|row| &row.spec.belongs).filter(|b| of(b));
     runs.find_map(Belongs::varying).map(|(parameter, ..)| parameter).unwrap_or_default()
 }
 
-fn fill(curve: &mut Curve, subjects: &[Subject]) {
+fn fill(curve: &mut ComparedCurve, subjects: &[Subject]) {
     let own = |s: &'_ Subject| {
-        let is_it = |c: &&crate::profile::levels::CurveLevels| {
-            c.micro_benchmark == curve.micro_benchmark && c.baseline == curve.baseline
-        };
-        s.levels.curves.iter().find(is_it).map(|c| c.points.clone()).unwrap_or_default()
+        s.levels.curves.iter().find(|own| is_of(curve, own)).map(|c| c.points.clone()).unwrap_or_default()
     };
     let points: Vec<_> = subjects.iter().map(own).collect();
     let mut values: Vec<(i64, String)> =
@@ -259,10 +260,10 @@ fn fill(curve: &mut Curve, subjects: &[Subject]) {
     curve.points = values
         .into_iter()
         .map(|(value, label)| {
-            let of = |own: &Vec<crate::profile::levels::PointLevel>| {
+            let of = |own: &Vec<crate::profile::levels::PointUncertainty>| {
                 Value::of_cost(own.iter().find(|p| p.value == value).map(|p| &p.mean))
             };
-            CurvePoint { value, label, values: points.iter().map(of).collect() }
+            ComparedPoint { value, label, values: points.iter().map(of).collect() }
         })
         .collect();
 }

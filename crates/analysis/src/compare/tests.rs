@@ -7,7 +7,7 @@ fn value(value: f64, low: f64, high: f64) -> Value {
     Value { value: Some(value), measured: true, interval: Some([low, high]), runs: vec![1], change: None }
 }
 
-fn verdict(from: &Value, to: &Value) -> Verdict {
+fn verdict(from: &Value, to: &Value) -> ChangeVerdict {
     change(from, to, false, 1.0).verdict
 }
 
@@ -15,20 +15,20 @@ fn verdict(from: &Value, to: &Value) -> Verdict {
 fn a_difference_is_marked_where_the_interval_of_the_ratio_excludes_one() {
     let a = value(100.0, 98.0, 102.0);
     let change = change(&a, &value(150.0, 147.0, 153.0), false, 1.0);
-    assert_eq!((change.ratio, change.verdict), (Some(1.5), Verdict::Differs));
+    assert_eq!((change.ratio, change.verdict), (Some(1.5), ChangeVerdict::Differs));
     let [low, high] = change.ci95.expect("an interval");
     assert!((1.45..1.5).contains(&low) && (1.5..1.55).contains(&high), "{low} {high}");
-    assert_eq!(verdict(&a, &value(101.5, 99.5, 103.5)), Verdict::Noise);
-    assert_eq!(verdict(&a, &value(100.0, 98.0, 102.0)), Verdict::Noise);
-    assert_eq!(verdict(&value(100.0, 100.0, 100.0), &value(100.5, 100.5, 100.5)), Verdict::Alike);
-    assert_eq!(verdict(&value(100.0, 100.0, 100.0), &value(102.0, 102.0, 102.0)), Verdict::Differs);
+    assert_eq!(verdict(&a, &value(101.5, 99.5, 103.5)), ChangeVerdict::Noise);
+    assert_eq!(verdict(&a, &value(100.0, 98.0, 102.0)), ChangeVerdict::Noise);
+    assert_eq!(verdict(&value(100.0, 100.0, 100.0), &value(100.5, 100.5, 100.5)), ChangeVerdict::Alike);
+    assert_eq!(verdict(&value(100.0, 100.0, 100.0), &value(102.0, 102.0, 102.0)), ChangeVerdict::Differs);
 }
 
 #[test]
 fn many_comparisons_need_more_to_be_marked() {
     let (a, b) = (value(100.0, 98.0, 102.0), value(104.0, 102.0, 106.0));
-    assert_eq!(change(&a, &b, false, 1.0).verdict, Verdict::Differs);
-    assert_eq!(change(&a, &b, false, 1.8).verdict, Verdict::Noise);
+    assert_eq!(change(&a, &b, false, 1.0).verdict, ChangeVerdict::Differs);
+    assert_eq!(change(&a, &b, false, 1.8).verdict, ChangeVerdict::Noise);
     // Bonferroni's quantiles from the tables: 1.96, 2.81 and 3.29.
     for (m, z) in [(1.0, 1.95996), (10.0, 2.80703), (50.0, 3.29053)] {
         assert!((normal_quantile(1.0 - 0.025 / m) - z).abs() < 5e-4, "{m}");
@@ -39,22 +39,22 @@ fn many_comparisons_need_more_to_be_marked() {
 fn what_was_not_measured_is_neither_noise_nor_a_difference() {
     let a = value(100.0, 98.0, 102.0);
     let none = Value::default();
-    assert_eq!(verdict(&a, &none), Verdict::NotMeasured);
-    assert_eq!(verdict(&none, &none), Verdict::NotMeasured);
+    assert_eq!(verdict(&a, &none), ChangeVerdict::NotMeasured);
+    assert_eq!(verdict(&none, &none), ChangeVerdict::NotMeasured);
     let no_effect = Value { measured: true, ..Value::default() };
-    assert_eq!(verdict(&no_effect, &no_effect), Verdict::Noise);
-    assert_eq!(verdict(&a, &no_effect), Verdict::NoInterval);
+    assert_eq!(verdict(&no_effect, &no_effect), ChangeVerdict::Noise);
+    assert_eq!(verdict(&a, &no_effect), ChangeVerdict::NoInterval);
     let bare = Value { interval: None, ..a.clone() };
-    assert_eq!(verdict(&a, &bare), Verdict::Noise, "the same value");
-    assert_eq!(verdict(&a, &Value { value: Some(200.0), ..bare }), Verdict::NoInterval);
+    assert_eq!(verdict(&a, &bare), ChangeVerdict::Noise, "the same value");
+    assert_eq!(verdict(&a, &Value { value: Some(200.0), ..bare }), ChangeVerdict::NoInterval);
 }
 
 #[test]
 fn stepped_figures_are_marked_where_their_ranges_do_not_meet() {
     let stepped = |a: &Value, b: &Value| change(a, b, true, 3.0).verdict;
     let eight = value(8.0, 8.0, 8.0);
-    assert_eq!(stepped(&eight, &value(4.0, 4.0, 4.0)), Verdict::Differs);
-    assert_eq!(stepped(&eight, &value(4.0, 4.0, 8.0)), Verdict::Noise);
+    assert_eq!(stepped(&eight, &value(4.0, 4.0, 4.0)), ChangeVerdict::Differs);
+    assert_eq!(stepped(&eight, &value(4.0, 4.0, 8.0)), ChangeVerdict::Noise);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn made(values: Vec<Value>) -> Comparison {
         alerts: Vec::new(),
         soundness: Vec::new(),
     });
-    let figure = Figure {
+    let figure = ComparedFigure {
         name: "RW".into(),
         group: "Response time".into(),
         title: "RW".into(),

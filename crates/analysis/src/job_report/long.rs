@@ -13,11 +13,14 @@ use uflip_device::IoRecord;
 use uflip_store::error::StoreError;
 
 /// Gives a run's records in order, from the start, each time it is called.
-pub(super) type Pass<'a> =
+pub(super) type EndurancePass<'a> =
     dyn Fn(&mut dyn FnMut(&[IoRecord]) -> Result<(), StoreError>) -> Result<(), StoreError> + 'a;
 
 /// IOs in a batch, the seconds of each, and the spikes of a run of `ios`.
-pub(super) fn series(ios: u64, pass: &Pass<'_>) -> Result<(usize, Vec<f64>, Option<Spikes>), StoreError> {
+pub(super) fn series(
+    ios: u64,
+    pass: &EndurancePass<'_>,
+) -> Result<(usize, Vec<f64>, Option<Spikes>), StoreError> {
     let size = usize::try_from(ios).unwrap_or(usize::MAX).div_ceil(BATCHES).max(1);
     let (mut times, mut seconds) = (Spectrum::default(), Vec::with_capacity(BATCHES));
     let (mut open, mut sum) = (0, 0.0);

@@ -3,7 +3,7 @@
 use super::{JobReport, Recovery, Rewrite, Speed};
 use crate::model::LogicalBlock;
 use crate::model::focal::{MergeReport, SyncFit};
-use crate::model::kinds::Kind;
+use crate::model::kinds::SyncKind;
 use uflip_device::{Bytes, Nanos};
 use uflip_measure::Baseline;
 
@@ -76,7 +76,7 @@ fn ms(ns: f64, ci95: Option<(f64, f64)>) -> String {
 fn merge_text(m: &MergeReport) -> String {
     let block = LogicalBlock { bytes: m.logical_block_bytes, source: m.logical_block_source };
     let mut text = format!("\nT = T_merge/(f R) + S/B with logical blocks of {block}\n");
-    let of = |kind: &Option<Kind>| kind.as_ref().and_then(|k| k.fit.clone());
+    let of = |kind: &Option<SyncKind>| kind.as_ref().and_then(|k| k.fit.clone());
     let kinds = [("no merge", &m.kinds.no_merge), ("switch", &m.kinds.switch), ("full", &m.kinds.full)];
     for (name, fit) in [("all", m.fit.clone())].into_iter().chain(kinds.map(|(n, k)| (n, of(k)))) {
         let Some(fit) = fit else { continue };

@@ -14,10 +14,10 @@
 //! and section 2 (switch and full merges).
 
 use super::kinds::{self, Kinds, OneWrites, Writes};
-use super::merge::{MergeFit, Sample, fit_merge};
+use super::merge::{MergeFit, SyncSample, fit_merge};
 use super::modes::{MIN_SYNCS, Modes, modes, modes_of_counts};
 use crate::spectrum::Spectrum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use uflip_device::{Bytes, IoRecord, Mode};
 use uflip_measure::detect::long::EXACT_IOS;
@@ -67,7 +67,7 @@ pub struct SyncFit {
 }
 
 /// One run: measured against predicted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MergeSample {
     /// The run.
     pub run: u32,
@@ -79,7 +79,7 @@ pub struct MergeSample {
     pub syncs: usize,
     /// R, f and T.
     #[serde(flatten)]
-    pub sample: Sample,
+    pub sample: SyncSample,
     /// The part of T that the flushes took.
     pub flush_share: f64,
     /// False where a sync writes more than a logical block has (R > L).
@@ -196,7 +196,7 @@ impl Sampler {
         if self.syncs < MIN_SYNCS || total <= 0.0 {
             return None;
         }
-        let sample = Sample {
+        let sample = SyncSample {
             sectors_per_sync: sectors / n,
             focal_factor: self.f_sum / n,
             sector_ns: total / sectors,
@@ -220,17 +220,18 @@ impl Sampler {
 }
 
 /// T of a sector by `fit`, at the sample's f and R.
-fn predicted(fit: &MergeFit, at: &Sample) -> Option<f64> {
+fn predicted(fit: &MergeFit, at: &SyncSample) -> Option<f64> {
     let sectors = at.focal_factor * at.sectors_per_sync;
     let ns = fit.t_merge_ns / sectors + 512.0 * fit.ns_per_byte;
     (ns.is_finite() && ns > 0.0).then_some(ns)
 }
 
 /// A fit for each N with three sizes.
-fn fits_by_sync(inside: &[(u32, Sample)]) -> Vec<SyncFit> {
+fn fits_by_sync(inside: &[(u32, SyncSample)]) -> Vec<SyncFit> {
     let numbers: BTreeSet<u32> = inside.iter().map(|(every, _)| *every).collect();
     let fit_of = |ios_per_sync: u32| {
-        let of: Vec<Sample> = inside.iter().filter(|(n, _)| *n == ios_per_sync).map(|(_, s)| *s).collect();
+        let of: Vec<SyncSample> =
+            inside.iter().filter(|(n, _)| *n == ios_per_sync).map(|(_, s)| *s).collect();
         let fit = fit_merge(&of).filter(|_| of.len() >= 3)?;
         Some(SyncFit { ios_per_sync, fit })
     };
@@ -240,15 +241,15 @@ fn fits_by_sync(inside: &[(u32, Sample)]) -> Vec<SyncFit> {
 /// The model on these samples, and the kinds of these one-write syncs.
 pub fn judge(mut samples: Vec<MergeSample>, writes: &Writes, block: LogicalBlock) -> MergeReport {
     let fitted = |s: &&MergeSample| s.inside && !s.in_order;
-    let inside: Vec<(u32, Sample)> =
+    let inside: Vec<(u32, SyncSample)> =
         samples.iter().filter(fitted).map(|s| (s.ios_per_sync, s.sample)).collect();
     let fit = fit_merge(&inside.iter().map(|(_, s)| *s).collect::<Vec<_>>());
     for sample in &mut samples {
         let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
-        let other = |(every, s): &&(u32, Sample)| {
+        let other = |(every, s): &&(u32, SyncSample)| {
             *every != sample.ios_per_sync && !near(s.sectors_per_sync, sample.sample.sectors_per_sync)
         };
-        let others: Vec<Sample> = inside.iter().filter(other).map(|(_, s)| *s).collect();
+        let others: Vec<SyncSample> = inside.iter().filter(other).map(|(_, s)| *s).collect();
         let over = |ns: f64| sample.sample.sector_ns / ns - 1.0;
         sample.predicted_sector_ns = fit.as_ref().and_then(|fit| predicted(fit, &sample.sample));
         sample.residual = sample.predicted_sector_ns.map(over);

@@ -5,17 +5,17 @@
 //! runs, in order and at random. A switch merge can only happen where a logical
 //! block was written whole and in order, so the write that ends such a block is
 //! one where it takes longer than the cheap writes of its size (95 % by Welch's
-//! test) and is nearer to these than to the dear ones. The others fall into two
-//! groups by [`modes`]: the cheap ones had no merge, the dear ones full merges.
+//! test) and is nearer to these than to the expensive ones. The others fall into two
+//! groups by [`modes`]: the cheap ones had no merge, the expensive ones full merges.
 //! Each kind has the model's line over the sizes, and what its merge adds to a
 //! write of the same size: the mean over sizes with a 95 % interval.
 //!
 //! Units: ns, bytes. Source: paper 002, sections 2.2 and 3.2. Limits: what is
-//! dear for another reason than a merge counts as a full merge; partial merges
+//! expensive for another reason than a merge counts as a full merge; partial merges
 //! (a log block in order but not full) are among these. Beyond 1,048,576 writes they are counted by size and time (0.1 %),
 //! and of more than so many blocks written in part the next go by as out of order.
 
-use super::merge::{MergeFit, Sample, fit_merge, t95};
+use super::merge::{MergeFit, SyncSample, fit_merge, t95};
 use super::modes::{modes, modes_of_counts};
 use crate::spectrum::{Spectrum, Summed};
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub struct OneWrite {
 
 /// Writes of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Kind {
+pub struct SyncKind {
     /// The model's line over the sizes; `None` below two.
     pub fit: Option<MergeFit>,
     /// What the merge adds to a write of the same size without one.
@@ -70,11 +70,11 @@ pub struct KindSize {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Kinds {
     /// Without a merge.
-    pub no_merge: Option<Kind>,
+    pub no_merge: Option<SyncKind>,
     /// With a switch merge.
-    pub switch: Option<Kind>,
+    pub switch: Option<SyncKind>,
     /// With a full merge.
-    pub full: Option<Kind>,
+    pub full: Option<SyncKind>,
 }
 
 /// The one-write syncs of runs with `sync=1`, one after another: each up to
@@ -177,23 +177,23 @@ fn mean(times: &[f64]) -> Option<(f64, f64)> {
 
 /// Times summed up.
 #[derive(Clone, Copy, Default)]
-struct Group {
+struct SyncGroup {
     n: usize,
     mean: f64,
     /// Of the mean.
     variance: f64,
 }
 
-fn group(times: &[f64]) -> Option<Group> {
-    mean(times).map(|(mean, variance)| Group { n: times.len(), mean, variance })
+fn group(times: &[f64]) -> Option<SyncGroup> {
+    mean(times).map(|(mean, variance)| SyncGroup { n: times.len(), mean, variance })
 }
 
-fn counted_group(summed: Option<Summed>) -> Option<Group> {
-    summed.map(|s| Group { n: s.n as usize, mean: s.mean, variance: s.variance / s.n as f64 })
+fn counted_group(summed: Option<Summed>) -> Option<SyncGroup> {
+    summed.map(|s| SyncGroup { n: s.n as usize, mean: s.mean, variance: s.variance / s.n as f64 })
 }
 
 /// The writes of one size: without a merge, with a switch merge, with a full one.
-fn split(writes: &[&OneWrite]) -> Option<[Option<Group>; 3]> {
+fn split(writes: &[&OneWrite]) -> Option<[Option<SyncGroup>; 3]> {
     let times =
         |ends: bool| -> Vec<f64> { writes.iter().filter(|w| w.ends_block == ends).map(|w| w.ns).collect() };
     let (others, ends) = (times(false), times(true));
@@ -204,7 +204,7 @@ fn split(writes: &[&OneWrite]) -> Option<[Option<Group>; 3]> {
 }
 
 /// [`split`] of writes that were counted.
-fn split_counted(Counted([others, ends]): &Counted) -> Option<[Option<Group>; 3]> {
+fn split_counted(Counted([others, ends]): &Counted) -> Option<[Option<SyncGroup>; 3]> {
     let found = modes_of_counts(others);
     let [cheap, full] = found.map_or([others.summed(), None], |m| others.split(m.from_ns as u64));
     kinds_of(found.is_some(), counted_group(cheap), counted_group(ends.summed()), counted_group(full))
@@ -213,28 +213,28 @@ fn split_counted(Counted([others, ends]): &Counted) -> Option<[Option<Group>; 3]
 /// Whether those that end a block had a switch merge; None where nothing tells.
 fn kinds_of(
     two: bool,
-    cheap: Option<Group>,
-    ends: Option<Group>,
-    full: Option<Group>,
-) -> Option<[Option<Group>; 3]> {
+    cheap: Option<SyncGroup>,
+    ends: Option<SyncGroup>,
+    full: Option<SyncGroup>,
+) -> Option<[Option<SyncGroup>; 3]> {
     let number = ends.map_or(0, |g| g.n);
     if !two && number < MIN_ENDS {
         return None;
     }
     let (low, middle) = (cheap?, ends.unwrap_or_default());
     let freedom = number.min(low.n).saturating_sub(1);
-    let dearer = middle.mean - low.mean > t95(freedom) * (low.variance + middle.variance).sqrt();
+    let costlier = middle.mean - low.mean > t95(freedom) * (low.variance + middle.variance).sqrt();
     let nearer = full.is_none_or(|high| middle.mean < (low.mean + high.mean) / 2.0);
-    let switch = ends.filter(|_| number >= MIN_ENDS && dearer && nearer);
+    let switch = ends.filter(|_| number >= MIN_ENDS && costlier && nearer);
     Some([cheap, switch, full])
 }
 
-fn kind(sizes: Vec<KindSize>) -> Option<Kind> {
-    let samples: Vec<Sample> = sizes.iter().map(|s| Sample::io(s.io_bytes, s.mean_ns)).collect();
+fn kind(sizes: Vec<KindSize>) -> Option<SyncKind> {
+    let samples: Vec<SyncSample> = sizes.iter().map(|s| SyncSample::io(s.io_bytes, s.mean_ns)).collect();
     let added: Vec<f64> = sizes.iter().map(|s| s.merge_ns).collect();
     let (merge_ns, variance) = mean(&added)?;
     let half = t95(added.len() - 1) * variance.sqrt();
-    Some(Kind {
+    Some(SyncKind {
         fit: fit_merge(&samples),
         merge_ns: Some(merge_ns),
         merge_ci95: (added.len() > 1).then_some((merge_ns - half, merge_ns + half)),
@@ -261,18 +261,19 @@ pub fn tell_apart(writes: &Writes, block: Bytes) -> Kinds {
 }
 
 /// The kinds from the groups of each IOSize.
-fn of_sizes(groups: impl Iterator<Item = (u64, Option<[Option<Group>; 3]>)>) -> Kinds {
+fn of_sizes(groups: impl Iterator<Item = (u64, Option<[Option<SyncGroup>; 3]>)>) -> Kinds {
     let mut sizes: [Vec<KindSize>; 3] = Default::default();
     for (io_bytes, groups) in groups {
         let Some(groups) = groups else { continue };
         let Some(low) = groups[0].map(|g| g.mean) else { continue };
         for (list, group) in sizes.iter_mut().zip(groups) {
-            let size = |g: Group| KindSize { io_bytes, syncs: g.n, mean_ns: g.mean, merge_ns: g.mean - low };
+            let size =
+                |g: SyncGroup| KindSize { io_bytes, syncs: g.n, mean_ns: g.mean, merge_ns: g.mean - low };
             list.extend(group.map(size));
         }
     }
     let [no_merge, switch, full] = sizes.map(kind);
-    let no_merge = no_merge.map(|k| Kind { merge_ns: None, merge_ci95: None, ..k });
+    let no_merge = no_merge.map(|k| SyncKind { merge_ns: None, merge_ci95: None, ..k });
     Kinds { no_merge, switch, full }
 }
 
@@ -311,7 +312,7 @@ mod tests {
             made.iter().for_each(|write| counted.push(*write));
             let (one, other) =
                 (tell_apart(&each(made), Bytes(1 << 20)), tell_apart(&counted, Bytes(1 << 20)));
-            let means = |kind: &Option<Kind>| -> Vec<(usize, u64)> {
+            let means = |kind: &Option<SyncKind>| -> Vec<(usize, u64)> {
                 kind.iter().flat_map(|k| &k.sizes).map(|s| (s.syncs, s.mean_ns.round() as u64)).collect()
             };
             for (one, other) in
@@ -337,7 +338,7 @@ mod tests {
         let (none, switch, full) = (kinds.no_merge.unwrap(), kinds.switch.unwrap(), kinds.full.unwrap());
         let near = |a: Option<f64>, b: f64| (a.unwrap() / b - 1.0).abs() < 1e-6;
         assert!(near(switch.merge_ns, 1.5e6) && near(full.merge_ns, 20e6), "{switch:?} {full:?}");
-        let t = |kind: &Kind| kind.fit.as_ref().map(|fit| fit.t_merge_ns);
+        let t = |kind: &SyncKind| kind.fit.as_ref().map(|fit| fit.t_merge_ns);
         assert!(near(t(&none), 2e5) && near(t(&switch), 1.7e6) && near(t(&full), 20.2e6));
         assert_eq!(switch.sizes.iter().map(|s| s.syncs).collect::<Vec<_>>(), [16, 16, 16]);
         assert!(none.merge_ns.is_none() && full.sizes.iter().all(|s| s.syncs == 300));

@@ -14,8 +14,8 @@
 use serde::{Deserialize, Serialize};
 
 /// One measured point.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Sample {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SyncSample {
     /// R: sectors of 512 bytes a sync.
     pub sectors_per_sync: f64,
     /// f: the focal factor.
@@ -44,11 +44,11 @@ pub struct MergeFit {
     pub worst_held_out: Option<f64>,
 }
 
-impl Sample {
+impl SyncSample {
     /// Of IOs of `size` bytes, each a sync of its own in one logical block.
-    pub fn io(size: u64, mean_ns: f64) -> Sample {
+    pub fn io(size: u64, mean_ns: f64) -> SyncSample {
         let sectors = size as f64 / 512.0;
-        Sample { sectors_per_sync: sectors, focal_factor: 1.0, sector_ns: mean_ns / sectors }
+        SyncSample { sectors_per_sync: sectors, focal_factor: 1.0, sector_ns: mean_ns / sectors }
     }
 
     /// Bytes and ns of one visit to a logical block.
@@ -69,9 +69,9 @@ pub(crate) fn t95(freedom: usize) -> f64 {
 }
 
 /// Intercept and slope with their standard errors.
-type Line = (f64, f64, Option<(f64, f64)>);
+type FittedLine = (f64, f64, Option<(f64, f64)>);
 
-fn line(points: &[(f64, f64)]) -> Option<Line> {
+fn line(points: &[(f64, f64)]) -> Option<FittedLine> {
     let (mut w, mut wx, mut wy, mut wxx, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (x, y) in points {
         let weight = 1.0 / (y * y);
@@ -93,8 +93,8 @@ fn line(points: &[(f64, f64)]) -> Option<Line> {
 }
 
 /// Fits the model; `None` below two different sizes of a visit.
-pub fn fit_merge(samples: &[Sample]) -> Option<MergeFit> {
-    let all: Vec<(f64, f64)> = samples.iter().map(Sample::visit).collect();
+pub fn fit_merge(samples: &[SyncSample]) -> Option<MergeFit> {
+    let all: Vec<(f64, f64)> = samples.iter().map(SyncSample::visit).collect();
     let points: Vec<(f64, f64)> =
         all.into_iter().filter(|(x, y)| *x > 0.0 && *y > 0.0 && y.is_finite()).collect();
     let (t_merge_ns, ns_per_byte, errors) = line(&points)?;

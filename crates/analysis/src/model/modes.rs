@@ -6,19 +6,19 @@
 //! "larger" spikes apart by looking; when two groups are two is left open there.
 
 use crate::spectrum::Spectrum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// The least ratio between the dearest cheap and the cheapest dear sync.
+/// The least ratio between the most expensive cheap and the cheapest expensive sync.
 pub const MODES_APART: f64 = 1.5;
 /// Syncs that it takes.
 pub(super) const MIN_SYNCS: usize = 8;
 
 /// Two groups of one-write syncs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modes {
     /// Mean of the cheap ones.
     pub low_ns: f64,
-    /// Mean of the dear ones.
+    /// Mean of the expensive ones.
     pub high_ns: f64,
     /// The share of these.
     pub high_share: f64,

@@ -9,7 +9,7 @@
 
 use super::evidence::{Evidence, Per, rounded};
 use super::facts::Facts;
-use super::finding::{Finding, Severity, finding};
+use super::finding::{Finding, FindingCode, Severity, finding};
 use serde::{Deserialize, Serialize};
 use uflip_device::Bytes;
 use uflip_measure::auto::findings::Calibration;
@@ -31,11 +31,28 @@ pub struct DeviceWork {
     pub energy_j: Option<f64>,
 }
 
-/// Write amplification, and energy of an IO in microjoules, of one run.
-pub fn of_run(row: &RunRow) -> (Option<f64>, Option<f64>) {
-    let (counters, ios) = (row.outcome.probes.counters.as_ref(), row.outcome.end.ios);
-    let energy = counters.and_then(|c| c.energy_uj).filter(|_| ios > 0);
-    (counters.and_then(|c| c.write_amplification()), energy.map(|uj| uj / ios as f64))
+impl DeviceWork {
+    /// What all runs came to, in a sentence; None where the device does not tell.
+    pub fn sentence(&self) -> Option<String> {
+        let runs = self.runs?;
+        let plural = if runs == 1 { "" } else { "s" };
+        let amplification = self.write_amplification_of_all.map(|wa| format!("write amplification {wa}"));
+        let energy = self.energy_j.map(|joules| format!("{joules} J"));
+        let all: Vec<String> = amplification.into_iter().chain(energy).collect();
+        (!all.is_empty()).then(|| {
+            format!(
+                "Within {runs} run{plural}: {}; what is programmed in pauses and after resets is not a run's.",
+                all.join(", ")
+            )
+        })
+    }
+}
+
+/// Write amplification, and energy of an IO in microjoules, of these runs: the one rule
+/// for a run, the repeats of a point and a baseline.
+pub fn of_runs<'a>(rows: impl Iterator<Item = &'a RunRow>) -> (Option<f64>, Option<f64>) {
+    let sum = Sum::of(rows);
+    (sum.write_amplification(), sum.energy_uj_per_io())
 }
 
 /// Sums over runs; None where no run tells.
@@ -70,6 +87,10 @@ impl Sum {
     fn write_amplification(&self) -> Option<f64> {
         self.written_and_programmed.map(|(written, programmed)| rounded(programmed / written))
     }
+
+    fn energy_uj_per_io(&self) -> Option<f64> {
+        self.energy_uj.filter(|_| self.ios > 0).map(|energy| rounded(energy / self.ios as f64))
+    }
 }
 
 /// `device_work`: rule "device-work".
@@ -82,12 +103,8 @@ pub(super) fn device_work(facts: &Facts, runs: &[RunRow]) -> DeviceWork {
         if let Some(amplification) = sum.write_amplification() {
             work.write_amplification.set(b.baseline, Some(amplification), evidence());
         }
-        if let Some(energy) = sum.energy_uj.filter(|_| sum.ios > 0) {
-            work.energy_uj_per_io.set(
-                b.baseline,
-                Some(rounded(energy / sum.ios as f64)),
-                evidence().with_n(sum.ios),
-            );
+        if let Some(energy) = sum.energy_uj_per_io() {
+            work.energy_uj_per_io.set(b.baseline, Some(energy), evidence().with_n(sum.ios));
         }
     }
     let all = Sum::of(runs.iter());
@@ -135,7 +152,7 @@ fn other_load(found: &[Disturbed]) -> Option<Finding> {
         runs.len(),
         what.join(", ")
     );
-    (!runs.is_empty()).then(|| finding("other_load", Severity::Warning, text, runs))
+    (!runs.is_empty()).then(|| finding(FindingCode::OtherLoad, Severity::Warning, text, runs))
 }
 
 /// Code `cpu_frequency`.
@@ -156,5 +173,5 @@ fn cpu_frequency(found: &[Disturbed]) -> Option<Finding> {
         runs.len(),
         what.join(", ")
     );
-    (!runs.is_empty()).then(|| finding("cpu_frequency", Severity::Warning, text, runs))
+    (!runs.is_empty()).then(|| finding(FindingCode::CpuFrequency, Severity::Warning, text, runs))
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use uflip_device::{Bytes, Nanos};
 use uflip_measure::detect::between::{Between, RunMean, between};
 use uflip_measure::detect::knee::Level;
-use uflip_measure::pattern::{Basic, Location, Mode, Pattern, Timing};
+use uflip_measure::pattern::{Basic, Location, Pattern, PatternMode, Timing};
 use uflip_store::contents::StoreContents;
 
 /// The pattern without what does not matter: where it is, and parameters that
@@ -43,7 +43,7 @@ fn essence(pattern: &Pattern) -> Option<Basic> {
 pub(super) fn between_runs(contents: &StoreContents, facts: &Facts) -> BetweenRuns {
     let patterns: BTreeMap<u32, &Pattern> =
         contents.runs.iter().filter_map(|row| Some((row.spec.id, row.spec.pattern()?))).collect();
-    let mut groups: BTreeMap<String, (Mode, Vec<RunMean>)> = BTreeMap::new();
+    let mut groups: BTreeMap<String, (PatternMode, Vec<RunMean>)> = BTreeMap::new();
     let mut add = |run: Option<&u32>, level: &Level, repeats: usize| {
         let basic = run.and_then(|run| patterns.get(run)).and_then(|pattern| essence(pattern));
         let Some(basic) = basic.filter(|_| repeats == 1) else { return };
@@ -61,7 +61,7 @@ pub(super) fn between_runs(contents: &StoreContents, facts: &Facts) -> BetweenRu
         let mine = groups.values().filter(|(m, _)| *m == mode).map(|(_, group)| group.clone());
         between(&mine.collect::<Vec<_>>())
     };
-    BetweenRuns { reads: of(Mode::Read), writes: of(Mode::Write) }
+    BetweenRuns { reads: of(PatternMode::Read), writes: of(PatternMode::Write) }
 }
 
 /// Adds it to the interval of every level that was measured once; where a run
@@ -70,13 +70,13 @@ pub(super) fn widen(facts: &mut Facts) {
     let BetweenRuns { reads, writes } = facts.between;
     let of = |writing: bool| if writing { writes } else { reads };
     for b in facts.baselines.iter_mut().filter(|b| b.repeats.len() == 1) {
-        let found = of(b.baseline.mode() == Mode::Write);
+        let found = of(b.baseline.mode() == PatternMode::Write);
         b.level = widened(b.level, found);
         let closed = b.percentiles.iter_mut().filter(|level| level.high_ns.is_finite());
         closed.for_each(|level| *level = widened(*level, found));
     }
     for curve in &mut facts.curves {
-        let found = of(curve.name.baselines().iter().any(|b| b.mode() == Mode::Write));
+        let found = of(curve.name.baselines().iter().any(|b| b.mode() == PatternMode::Write));
         for point in curve.points.iter_mut().filter(|p| p.runs.len() == 1) {
             point.level = widened(point.level, found);
         }

@@ -11,7 +11,7 @@
 
 use super::Profile;
 use super::evidence::{Evidence, Per, rounded};
-use super::finding::{Finding, Severity, finding};
+use super::finding::{Finding, FindingCode, Severity, finding};
 use uflip_measure::auto::findings::{BaselineFound, Calibration};
 use uflip_measure::pattern::Baseline;
 
@@ -60,7 +60,7 @@ fn state_not_steady(found: &Calibration) -> Option<Finding> {
          its behaviour.",
         state.runs.len()
     );
-    state.capped.then(|| finding("state_not_steady", Severity::Warning, text, state.runs.clone()))
+    state.capped.then(|| finding(FindingCode::StateNotSteady, Severity::Warning, text, state.runs.clone()))
 }
 
 /// Code `state_drift`.
@@ -72,7 +72,7 @@ fn state_drift(found: &Calibration) -> Option<Finding> {
          measuring."
     );
     let runs = drift.before.iter().chain(&drift.after).copied().collect();
-    Some(finding("state_drift", Severity::Warning, text, runs))
+    Some(finding(FindingCode::StateDrift, Severity::Warning, text, runs))
 }
 
 /// Code `pause_too_short`.
@@ -91,7 +91,7 @@ fn pause_too_short(found: &Calibration) -> Option<Finding> {
         return None;
     };
     let runs = pause.tests.iter().flat_map(|t| [t.run_batch].into_iter().chain(t.runs_after.clone()));
-    Some(finding("pause_too_short", Severity::Warning, text, runs.collect()))
+    Some(finding(FindingCode::PauseTooShort, Severity::Warning, text, runs.collect()))
 }
 
 /// Code `baseline_capped`, one finding for all.
@@ -101,18 +101,21 @@ fn baselines_capped(found: &Calibration) -> Option<Finding> {
         .iter()
         .map(|(name, b)| {
             let width = b.interval.and_then(|i| i.relative_half_width());
-            let width = width.map_or("unknown".into(), |w| format!("±{:.0} %", 100.0 * w));
-            format!("{name} ({width} after {} IOs)", b.ios)
+            let width = width.map_or("unknown".into(), |w| format!("±{:.1} %", 100.0 * w));
+            format!("{name} ({width} by {} IOs)", b.ios)
         })
         .collect();
-    let text = format!("IOCount was capped before the mean was known to 5 %: {}.", parts.join(", "));
+    let text = format!(
+        "IOCount was capped before there were IOs enough for a mean known to 5 %: {}.",
+        parts.join(", ")
+    );
     let runs = capped.iter().flat_map(|(_, b)| b.runs.clone()).collect();
-    (!capped.is_empty()).then(|| finding("baseline_capped", Severity::Info, text, runs))
+    (!capped.is_empty()).then(|| finding(FindingCode::BaselineCapped, Severity::Info, text, runs))
 }
 
 /// Code `values_dropped`.
 fn values_dropped(found: &Calibration) -> Option<Finding> {
     let plan = found.plan.as_ref()?;
     let text = format!("{} values were left out to stay within the time budget.", plan.dropped.len());
-    (!plan.dropped.is_empty()).then(|| finding("values_dropped", Severity::Info, text, Vec::new()))
+    (!plan.dropped.is_empty()).then(|| finding(FindingCode::ValuesDropped, Severity::Info, text, Vec::new()))
 }

@@ -1,8 +1,7 @@
 //! A profile as a card for the terminal, 80 columns wide.
 
-use super::finding::{Finding, Severity};
+use super::finding::{Finding, FindingCode, Severity};
 use super::hints::Verdict;
-use super::soundness::{DAMAGED, INCOMPLETE};
 use super::table3::{factor_text, table3_row};
 use super::{Per, Profile};
 use std::fmt::Write;
@@ -18,7 +17,9 @@ const INDENT: usize = 14;
 /// The card's text, at most [`WIDTH`] columns except for single long words.
 pub fn render(profile: &Profile) -> String {
     let mut out = String::new();
-    let first = |f: &&Finding| [DAMAGED, INCOMPLETE].contains(&f.code.as_str());
+    let first = |f: &&Finding| {
+        [FindingCode::Damaged, FindingCode::Incomplete].iter().any(|code| code.text() == f.code)
+    };
     profile.soundness.iter().filter(first).for_each(|f| wrap(&mut out, "", &format!("! {}", f.statement)));
     wrap(&mut out, "", &profile.target);
     wrap(&mut out, "", &format!("{} (seed {})", profile.device_class.statement, profile.seed));
@@ -26,6 +27,7 @@ pub fn render(profile: &Profile) -> String {
     baselines(&mut out, profile);
     out.push('\n');
     writes(&mut out, profile);
+    device_work(&mut out, profile);
     if !profile.hints.is_empty() {
         out.push_str("\nHints\n");
         for (number, hint) in (1..).zip(&profile.hints) {
@@ -119,6 +121,25 @@ fn baselines(out: &mut String, p: &Profile) {
     }
 }
 
+/// What the device counted: a line for each baseline of which it tells, and all runs.
+fn device_work(out: &mut String, p: &Profile) {
+    let Some(of_all) = p.device_work.sentence() else { return };
+    out.push_str("\nThe device's own work\n");
+    for b in Baseline::ALL {
+        let amplification = p.device_work.write_amplification.of(b);
+        let energy = p.device_work.energy_uj_per_io.of(b);
+        let parts = [
+            amplification.map(|wa| format!("write amplification {}", three(wa))),
+            energy.map(|uj| format!("{} uJ an IO", three(uj))),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if !parts.is_empty() {
+            wrap(out, &format!("  {}", b.name()), &parts.join(", "));
+        }
+    }
+    wrap(out, "  all runs", &of_all);
+}
+
 fn writes(out: &mut String, p: &Profile) {
     let row = table3_row(p);
     let times = |f: Option<f64>| f.map_or_else(|| "-".into(), factor_text);
@@ -163,5 +184,16 @@ fn writes(out: &mut String, p: &Profile) {
         ("Mix", effect(&p.mix)),
     ] {
         wrap(out, &format!("  {label}"), &text);
+    }
+    let deep = |b: Baseline| {
+        let gain = factor_text(p.queue_depth.gain.of(b)?);
+        let enough = p.queue_depth.enough.of(b);
+        let enough =
+            enough.map_or_else(|| "still growing".into(), |depth| format!("no more from {depth} on"));
+        Some(format!("{} {gain}, {enough}", b.name()))
+    };
+    let deep: Vec<String> = Baseline::ALL.into_iter().filter_map(deep).collect();
+    if !deep.is_empty() {
+        wrap(out, "  Queue depth", &format!("throughput goes to: {}", deep.join("; ")));
     }
 }

@@ -11,11 +11,11 @@
 //! 003, section 4 ("submitting IOs in parallel is beneficial"). Units: ratios.
 
 use super::evidence::{Evidence, EvidenceMap, rounded};
-use super::facts::{Curve, CurveFacts, Facts};
+use super::facts::{CurveFacts, Facts, MeasuredCurve};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_measure::MicroBenchmark;
-use uflip_measure::detect::knee::{Level, Ratio, ratio};
+use uflip_measure::detect::knee::{CostRatio, Level, ratio};
 
 /// What a varying parameter gains or loses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,13 +55,13 @@ pub struct EffectPoint {
 }
 
 /// A gain and where it was found.
-struct Found<'a> {
-    curve: &'a Curve,
+struct FoundEffect<'a> {
+    curve: &'a MeasuredCurve,
     at: &'a CurveFacts,
-    gain: Ratio,
+    gain: CostRatio,
 }
 
-impl Found<'_> {
+impl FoundEffect<'_> {
     fn point(&self, rule: &str) -> EffectPoint {
         EffectPoint {
             value: self.at.value,
@@ -83,8 +83,8 @@ impl Found<'_> {
     }
 }
 
-fn times(gain: Ratio, factor: f64) -> Ratio {
-    Ratio { ratio: gain.ratio * factor, low: gain.low * factor, high: gain.high * factor }
+fn times(gain: CostRatio, factor: f64) -> CostRatio {
+    CostRatio { ratio: gain.ratio * factor, low: gain.low * factor, high: gain.high * factor }
 }
 
 /// Rule "parallelism".
@@ -94,7 +94,7 @@ pub(super) fn parallelism(facts: &Facts) -> Effect {
         let Some(one) = curve.at(1) else { continue };
         for at in curve.points.iter().filter(|p| p.value > 1) {
             if let Some(gain) = ratio(&one.level, &at.level) {
-                all.push(Found { curve, at, gain: times(gain, at.value as f64) });
+                all.push(FoundEffect { curve, at, gain: times(gain, at.value as f64) });
             }
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn mix(facts: &Facts) -> Effect {
         for at in &curve.points {
             let apart = apart(facts, curve.name, at.by_pattern);
             if let Some(gain) = apart.and_then(|apart| ratio(&apart, &at.level)) {
-                all.push(Found { curve, at, gain });
+                all.push(FoundEffect { curve, at, gain });
             }
         }
     }
@@ -127,18 +127,18 @@ fn apart(facts: &Facts, curve: uflip_measure::Curve, [n, m]: [u64; 2]) -> Option
     Some(Level { mean_ns, low_ns: mean_ns - below, high_ns: mean_ns + above })
 }
 
-fn effect(rule: &str, all: &[Found<'_>]) -> Effect {
+fn effect(rule: &str, all: &[FoundEffect<'_>]) -> Effect {
     let mut effect = Effect::default();
     for found in all {
         effect.curves.entry(found.curve.name.to_string()).or_default().push(found.point(rule));
     }
-    let size = |f: &&Found<'_>| f.gain.ratio.ln();
+    let size = |f: &&FoundEffect<'_>| f.gain.ratio.ln();
     let certain = || all.iter().filter(|f| f.certain());
     let best = certain().max_by(|a, b| size(a).total_cmp(&size(b)));
     let worst = certain().min_by(|a, b| size(a).total_cmp(&size(b)));
     let farthest = certain().max_by(|a, b| size(a).abs().total_cmp(&size(b).abs()));
     let measured = !all.is_empty();
-    let value = |f: Option<&Found<'_>>| f.map(|f| rounded(f.gain.ratio)).or(measured.then_some(1.0));
+    let value = |f: Option<&FoundEffect<'_>>| f.map(|f| rounded(f.gain.ratio)).or(measured.then_some(1.0));
     effect.best = value(best.filter(|f| f.gain.ratio > 1.0));
     effect.worst = value(worst.filter(|f| f.gain.ratio < 1.0));
     effect.gain = value(farthest);

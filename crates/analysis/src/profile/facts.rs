@@ -7,11 +7,11 @@ use super::evidence::Evidence;
 use serde::{Deserialize, Serialize};
 use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::between::Between;
-use uflip_measure::detect::knee::{CurvePoint, Level};
+use uflip_measure::detect::knee::{KneePoint, Level};
 use uflip_measure::detect::spread::Spread;
 use uflip_measure::detect::startup::StartUp;
 use uflip_measure::pattern::Baseline;
-use uflip_measure::run::Section;
+use uflip_measure::run::RunSection;
 
 /// Repeats that differ by no more than this are alike.
 /// Source: paper 001, section 4.3: "within 5 %".
@@ -30,7 +30,7 @@ pub struct BetweenRuns {
 pub(super) struct Facts {
     pub(super) io_size_bytes: Option<u64>,
     pub(super) baselines: Vec<BaselineFacts>,
-    pub(super) curves: Vec<Curve>,
+    pub(super) curves: Vec<MeasuredCurve>,
     /// What changes between equal runs.
     pub(super) between: BetweenRuns,
 }
@@ -66,8 +66,8 @@ pub(super) struct Repeat {
 }
 
 /// A micro-benchmark's curve.
-pub(super) struct Curve {
-    pub(super) section: Section,
+pub(super) struct MeasuredCurve {
+    pub(super) section: RunSection,
     /// Which of its curves.
     pub(super) name: uflip_measure::Curve,
     /// By rising value.
@@ -95,12 +95,12 @@ impl Facts {
     }
 
     /// The curve of a baseline in a micro-benchmark, where it has points.
-    pub(super) fn curve(&self, micro: MicroBenchmark, baseline: Baseline) -> Option<&Curve> {
+    pub(super) fn curve(&self, micro: MicroBenchmark, baseline: Baseline) -> Option<&MeasuredCurve> {
         self.curves_of(micro).find(|c| c.name == uflip_measure::Curve::One(baseline))
     }
 
-    pub(super) fn curves_of(&self, micro: MicroBenchmark) -> impl Iterator<Item = &Curve> {
-        self.curves.iter().filter(move |c| c.section == Section::Micro(micro))
+    pub(super) fn curves_of(&self, micro: MicroBenchmark) -> impl Iterator<Item = &MeasuredCurve> {
+        self.curves.iter().filter(move |c| c.section == RunSection::Micro(micro))
     }
 
     /// Evidence that rests on the runs of some baselines.
@@ -110,10 +110,10 @@ impl Facts {
     }
 }
 
-impl Curve {
+impl MeasuredCurve {
     /// As the knees want it.
-    pub(super) fn points(&self) -> Vec<CurvePoint> {
-        self.points.iter().map(|p| CurvePoint { value: p.value, cost: p.level }).collect()
+    pub(super) fn points(&self) -> Vec<KneePoint> {
+        self.points.iter().map(|p| KneePoint { value: p.value, cost: p.level }).collect()
     }
 
     pub(super) fn at(&self, value: i64) -> Option<&CurveFacts> {

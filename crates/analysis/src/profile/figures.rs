@@ -61,7 +61,8 @@ pub(super) fn lengths(contents: &StoreContents, of: impl Fn(&RunSpec) -> u64) ->
     let mut per = Per::default();
     for baseline in Baseline::ALL {
         let plain = |r: &&RunRow| {
-            !r.spec.belongs.prepares()
+            super::open_loop::is_closed(r)
+                && !r.spec.belongs.prepares()
                 && r.spec.belongs.curve() == Some(Curve::One(baseline))
                 && matches!(r.spec.pattern(), Some(Pattern::Basic(_)))
         };

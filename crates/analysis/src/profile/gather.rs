@@ -13,7 +13,8 @@
 //! Source: paper 001, sections 3.2 and 4.2. Units: nanoseconds.
 
 use super::between::{self, between_runs};
-use super::facts::{BaselineFacts, BetweenRuns, Curve, CurveFacts, Facts, Repeat, SPREAD_LIMIT};
+use super::facts::{BaselineFacts, BetweenRuns, CurveFacts, Facts, MeasuredCurve, Repeat, SPREAD_LIMIT};
+use super::open_loop::is_closed;
 use super::phases::{self, Source};
 use crate::spectrum::Spectrum;
 use uflip_device::IoRecord;
@@ -21,7 +22,7 @@ use uflip_measure::detect::knee::Level;
 use uflip_measure::detect::long::{Phase, spread};
 use uflip_measure::mix_counts;
 use uflip_measure::pattern::{Baseline, Pattern};
-use uflip_measure::run::Section;
+use uflip_measure::run::RunSection;
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::error::StoreError;
 use uflip_store::verify::in_parallel;
@@ -35,7 +36,7 @@ pub(super) fn gather(contents: &StoreContents, source: &Source<'_>) -> Result<Fa
     for baseline in Baseline::ALL {
         baselines.extend(baseline_facts(contents, baseline, source)?);
     }
-    let first = contents.runs.iter().find(|r| r.spec.baseline().is_some());
+    let first = contents.runs.iter().find(|r| r.spec.baseline().is_some() && is_closed(r));
     let io_size_bytes = first.and_then(|r| r.spec.work.basics().first().map(|b| b.io_size.0));
     let between = BetweenRuns::default();
     let mut facts = Facts { io_size_bytes, baselines, curves: Vec::new(), between };
@@ -47,7 +48,7 @@ pub(super) fn gather(contents: &StoreContents, source: &Source<'_>) -> Result<Fa
 
 /// The rows of one baseline's own runs, in order of repetition.
 fn baseline_rows(contents: &StoreContents, baseline: Baseline) -> Vec<&RunRow> {
-    let own = |r: &&RunRow| r.spec.baseline() == Some(baseline);
+    let own = |r: &&RunRow| r.spec.baseline() == Some(baseline) && is_closed(r);
     let mut rows: Vec<&RunRow> = contents.runs.iter().filter(own).collect();
     rows.sort_by_key(|r| (r.spec.belongs.repeat(), r.spec.id));
     rows
@@ -182,9 +183,13 @@ struct Summed {
 }
 
 /// Every curve of the store.
-fn curves(contents: &StoreContents, facts: &Facts, source: &Source<'_>) -> Result<Vec<Curve>, StoreError> {
-    let mut rows: Vec<&RunRow> =
-        contents.runs.iter().filter(|r| key(r).is_some() && !r.spec.belongs.prepares()).collect();
+fn curves(
+    contents: &StoreContents,
+    facts: &Facts,
+    source: &Source<'_>,
+) -> Result<Vec<MeasuredCurve>, StoreError> {
+    let of_curve = |r: &&RunRow| key(r).is_some() && !r.spec.belongs.prepares() && is_closed(r);
+    let mut rows: Vec<&RunRow> = contents.runs.iter().filter(of_curve).collect();
     // Repeats of one point side by side, so that few are in memory at a time.
     rows.sort_by_key(|r| (key(r), r.spec.belongs.repeat(), r.spec.id));
     let groups: Vec<&[&RunRow]> = rows.chunk_by(|a, b| key(a) == key(b)).collect();
@@ -192,19 +197,19 @@ fn curves(contents: &StoreContents, facts: &Facts, source: &Source<'_>) -> Resul
     let points =
         in_parallel(&groups, |group| turns.take(phases::memory(group), || point(group, facts, source)));
     let points: Vec<Option<CurveFacts>> = points.into_iter().collect::<Result<_, _>>()?;
-    let mut curves: Vec<Curve> = Vec::new();
+    let mut curves: Vec<MeasuredCurve> = Vec::new();
     for (group, point) in groups.iter().zip(points) {
         let (Some(point), Some((section, name, _))) = (point, key(group[0])) else { continue };
         match curves.last_mut() {
             Some(last) if last.section == section && last.name == name => last.points.push(point),
-            _ => curves.push(Curve { section, name, points: vec![point] }),
+            _ => curves.push(MeasuredCurve { section, name, points: vec![point] }),
         }
     }
     Ok(curves)
 }
 
 /// Micro-benchmark or line of a job, curve and value.
-fn key(row: &RunRow) -> Option<(Section, uflip_measure::Curve, i64)> {
+fn key(row: &RunRow) -> Option<(RunSection, uflip_measure::Curve, i64)> {
     let belongs = &row.spec.belongs;
     let (_, value, _) = belongs.varying()?;
     Some((belongs.section()?, belongs.curve()?, value))

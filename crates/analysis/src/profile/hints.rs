@@ -7,11 +7,11 @@
 //! Source: paper 001, section 5.3, hints 1 to 7.
 
 use super::Profile;
-use super::facts::{Curve, CurveFacts, Facts};
+use super::facts::{CurveFacts, Facts, MeasuredCurve};
 use serde::{Deserialize, Serialize};
 use uflip_device::Bytes;
 use uflip_measure::MicroBenchmark;
-use uflip_measure::detect::knee::{Level, Ratio, SAME, ratio};
+use uflip_measure::detect::knee::{CostRatio, Level, SAME, ratio};
 use uflip_measure::pattern::Baseline;
 
 /// An IO size gives its due from this share of the best throughput on: beyond
@@ -116,7 +116,7 @@ fn larger_ios(facts: &Facts) -> Option<Hint> {
 }
 
 /// The smallest power of two that gets two thirds of the best throughput.
-fn worthwhile(curve: &Curve) -> Option<&CurveFacts> {
+fn worthwhile(curve: &MeasuredCurve) -> Option<&CurveFacts> {
     let best = curve.points.iter().map(per_byte).min_by(f64::total_cmp)?;
     curve.points.iter().find(|p| p.value.count_ones() == 1 && per_byte(p) <= WORTH * best)
 }
@@ -139,7 +139,7 @@ fn block_size(facts: &Facts) -> Option<Hint> {
 
 /// Hint 3: blocks should be aligned to flash pages.
 fn alignment(profile: &Profile, facts: &Facts) -> Option<Hint> {
-    let runs: Vec<u32> = facts.curves_of(MicroBenchmark::Alignment).flat_map(Curve::runs).collect();
+    let runs: Vec<u32> = facts.curves_of(MicroBenchmark::Alignment).flat_map(MeasuredCurve::runs).collect();
     if runs.is_empty() {
         return None;
     }
@@ -165,8 +165,8 @@ fn locality(profile: &Profile, facts: &Facts) -> Option<Hint> {
     let everywhere = rw / sw;
     let largest = curve.points.last()?.value;
     let one = |holds, text| Some(hint("locality", holds, text, runs));
-    let dearer = profile.locality.factor.is_some_and(|f| f > 2.0);
-    let twice = within(curve, facts.level(Baseline::Sw)?, |p| size(p.value)).filter(|_| dearer);
+    let costlier = profile.locality.factor.is_some_and(|f| f > 2.0);
+    let twice = within(curve, facts.level(Baseline::Sw)?, |p| size(p.value)).filter(|_| costlier);
     if everywhere <= SAME {
         return one(
             false,
@@ -230,7 +230,7 @@ fn partitions(profile: &Profile, facts: &Facts) -> Option<Hint> {
 }
 
 /// The largest value up to which all cost at most twice as much as SW.
-fn within<T>(curve: &Curve, sw: &Level, show: impl Fn(&CurveFacts) -> T) -> Option<T> {
+fn within<T>(curve: &MeasuredCurve, sw: &Level, show: impl Fn(&CurveFacts) -> T) -> Option<T> {
     curve.points.iter().take_while(|p| p.level.mean_ns <= 2.0 * sw.mean_ns).last().map(show)
 }
 
@@ -281,7 +281,7 @@ fn concurrency_and_delay(profile: &Profile, facts: &Facts) -> Option<Hint> {
     let runs = facts
         .curves_of(MicroBenchmark::Parallelism)
         .chain(facts.curves_of(MicroBenchmark::Pause))
-        .flat_map(Curve::runs)
+        .flat_map(MeasuredCurve::runs)
         .collect();
     let loss = profile.parallelism.worst.filter(|w| *w < 1.0 / SAME);
     let more =
@@ -293,7 +293,7 @@ fn concurrency_and_delay(profile: &Profile, facts: &Facts) -> Option<Hint> {
 }
 
 /// The pause that shortens the whole, pause included, most.
-fn best_delay(facts: &Facts) -> Option<(&Curve, &CurveFacts, Ratio)> {
+fn best_delay(facts: &Facts) -> Option<(&MeasuredCurve, &CurveFacts, CostRatio)> {
     let mut all = Vec::new();
     for curve in facts.curves_of(MicroBenchmark::Pause) {
         let Some(without) = curve.name.one() else { continue };

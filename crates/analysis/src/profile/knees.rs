@@ -5,10 +5,10 @@
 //! Source: paper 001, section 5.2 and Table 3.
 
 use super::evidence::{Evidence, EvidenceMap, rounded};
-use super::facts::{Curve, Facts};
+use super::facts::{Facts, MeasuredCurve};
 use serde::{Deserialize, Serialize};
 use uflip_measure::MicroBenchmark;
-use uflip_measure::detect::knee::{self, Level, Ratio};
+use uflip_measure::detect::knee::{self, CostRatio, Level};
 use uflip_measure::pattern::Baseline;
 
 /// Where random writes are cheap.
@@ -37,7 +37,7 @@ pub struct Partitions {
 
 /// What the order of writes costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct OrderFigures {
     /// Incr = -1 relative to SW.
     pub reverse_factor: Option<f64>,
     /// Incr = 0 relative to SW.
@@ -67,18 +67,28 @@ fn put(map: &mut EvidenceMap, name: &str, evidence: Evidence) {
 }
 
 /// Evidence of a factor.
-fn of_factor(evidence: &Evidence, factor: &Ratio) -> Evidence {
+fn of_factor(evidence: &Evidence, factor: &CostRatio) -> Evidence {
     evidence.clone().with_ci95(rounded(factor.low), rounded(factor.high))
 }
 
 /// Evidence with the runs of these values and of two baselines.
-fn rests_on(facts: &Facts, rule: &str, curve: &Curve, values: &[i64], baselines: &[Baseline]) -> Evidence {
+fn rests_on(
+    facts: &Facts,
+    rule: &str,
+    curve: &MeasuredCurve,
+    values: &[i64],
+    baselines: &[Baseline],
+) -> Evidence {
     let runs = facts.evidence(rule, baselines).runs;
     Evidence::new(rule, curve.runs_at(values).into_iter().chain(runs))
 }
 
 /// SW, RW and SW or RW over a parameter: what most knees need.
-fn writes(facts: &Facts, micro: MicroBenchmark, baseline: Baseline) -> Option<(&Curve, &Level, &Level)> {
+fn writes(
+    facts: &Facts,
+    micro: MicroBenchmark,
+    baseline: Baseline,
+) -> Option<(&MeasuredCurve, &Level, &Level)> {
     let curve = facts.curve(micro, baseline)?;
     Some((curve, facts.level(Baseline::Sw)?, facts.level(Baseline::Rw)?))
 }
@@ -125,10 +135,10 @@ pub(super) fn partitions(facts: &Facts) -> Partitions {
 }
 
 /// Rule "order-factors".
-pub(super) fn order(facts: &Facts) -> Order {
-    let mut found = Order::default();
+pub(super) fn order(facts: &Facts) -> OrderFigures {
+    let mut found = OrderFigures::default();
     let Some((curve, sw, rw)) = writes(facts, MicroBenchmark::Order, Baseline::Sw) else { return found };
-    let mut one = |name: &str, at: Option<(i64, Ratio)>, to: Baseline| {
+    let mut one = |name: &str, at: Option<(i64, CostRatio)>, to: Baseline| {
         let (value, factor) = at?;
         let evidence = rests_on(facts, "order-factors", curve, &[value], &[to]);
         put(&mut found.evidence, name, of_factor(&evidence, &factor));
@@ -138,11 +148,11 @@ pub(super) fn order(facts: &Facts) -> Order {
     let reverse_factor = one("reverse_factor", to_sw(-1), Baseline::Sw);
     let in_place_factor = one("in_place_factor", to_sw(0), Baseline::Sw);
     let large_incr_factor = one("large_incr_factor", large_incr(facts, curve, rw), Baseline::Rw);
-    Order { reverse_factor, in_place_factor, large_incr_factor, ..found }
+    OrderFigures { reverse_factor, in_place_factor, large_incr_factor, ..found }
 }
 
 /// The most expensive of the gaps from 1 MiB to 8 MiB, relative to RW.
-fn large_incr(facts: &Facts, curve: &Curve, rw: &Level) -> Option<(i64, Ratio)> {
+fn large_incr(facts: &Facts, curve: &MeasuredCurve, rw: &Level) -> Option<(i64, CostRatio)> {
     let step = facts.io_size_bytes.and_then(|b| i64::try_from(b).ok())?;
     let large = curve.points.iter().filter(|p| (1 << 20..=8 << 20).contains(&p.value.saturating_mul(step)));
     let factors = large.filter_map(|p| Some((p.value, knee::ratio(&p.level, rw)?)));
@@ -152,7 +162,7 @@ fn large_incr(facts: &Facts, curve: &Curve, rw: &Level) -> Option<(i64, Ratio)> 
 /// Rule "alignment-unit": the baseline with the largest penalty.
 pub(super) fn alignment(facts: &Facts) -> Alignment {
     let io_size = facts.io_size_bytes.and_then(|b| i64::try_from(b).ok());
-    let mut worst: Option<(knee::Alignment, Baseline)> = None;
+    let mut worst: Option<(knee::AlignmentPenalty, Baseline)> = None;
     let mut looked_at = Vec::new();
     for baseline in Baseline::ALL {
         let Some(curve) = facts.curve(MicroBenchmark::Alignment, baseline) else { continue };
@@ -171,7 +181,7 @@ pub(super) fn alignment(facts: &Facts) -> Alignment {
         }
         return Alignment { evidence, ..Alignment::default() };
     };
-    let runs = facts.curve(MicroBenchmark::Alignment, baseline).map(Curve::runs).unwrap_or_default();
+    let runs = facts.curve(MicroBenchmark::Alignment, baseline).map(MeasuredCurve::runs).unwrap_or_default();
     let beside = Evidence::new("alignment-unit", runs);
     put(&mut evidence, "unit_bytes", beside.clone());
     put(&mut evidence, "penalty_factor", of_factor(&beside, &found.penalty));
@@ -206,7 +216,7 @@ pub(super) fn pause_rw(facts: &Facts) -> (Option<f64>, Evidence) {
 /// and response time together take as long there as without a pause, idle time
 /// does the work put off at its full rate, and what the response time still has
 /// over SW is the work left.
-fn work_left(curve: &Curve, above: i64, rw: &Level, sw: &Level) -> Option<f64> {
+fn work_left(curve: &MeasuredCurve, above: i64, rw: &Level, sw: &Level) -> Option<f64> {
     let left = &curve.at(above)?.level;
     let total = above as f64 + left.mean_ns;
     let same = total <= rw.mean_ns * knee::SAME && total >= rw.mean_ns / knee::SAME;

@@ -13,6 +13,8 @@ use super::evidence::Evidence;
 use super::facts::Facts;
 use crate::spectrum::Spectrum;
 use uflip_measure::detect::knee::Level;
+use uflip_measure::run::RunSection;
+use uflip_measure::{Baseline, Curve};
 
 /// The percentiles told of a baseline, in percent, with their names.
 pub const PERCENTILES: [(&str, f64); 4] = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9)];
@@ -31,8 +33,8 @@ pub struct Cost {
 /// One baseline's own runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaselineLevels {
-    /// `SR`, `RR`, `SW`, `RW`.
-    pub baseline: String,
+    /// Which.
+    pub baseline: Baseline,
     /// The mean of the running phase.
     pub mean: Cost,
     /// In the order of [`PERCENTILES`].
@@ -41,18 +43,18 @@ pub struct BaselineLevels {
 
 /// A micro-benchmark's curve.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CurveLevels {
-    /// `granularity`, …
-    pub micro_benchmark: String,
-    /// `SR`, …, or a mix's `SR/RW`.
-    pub baseline: String,
+pub struct CurveUncertainty {
+    /// Of which chart.
+    pub section: RunSection,
+    /// Which of its curves.
+    pub curve: Curve,
     /// By rising value.
-    pub points: Vec<PointLevel>,
+    pub points: Vec<PointUncertainty>,
 }
 
 /// One point of a curve.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PointLevel {
+pub struct PointUncertainty {
     /// The varying parameter's value, as in `runs.ndjson`.
     pub value: i64,
     /// The value as a person reads it.
@@ -67,7 +69,7 @@ pub struct Levels {
     /// In the papers' order, those that were measured.
     pub baselines: Vec<BaselineLevels>,
     /// In the order of their names.
-    pub curves: Vec<CurveLevels>,
+    pub curves: Vec<CurveUncertainty>,
 }
 
 fn cost(level: &Level, runs: &[u32]) -> Cost {
@@ -82,17 +84,21 @@ fn cost(level: &Level, runs: &[u32]) -> Cost {
 /// What `facts` say.
 pub(super) fn levels(facts: &Facts) -> Levels {
     let baselines = facts.baselines.iter().map(|b| BaselineLevels {
-        baseline: b.baseline.name().into(),
+        baseline: b.baseline,
         mean: cost(&b.level, &b.runs),
         percentiles: b.percentiles.iter().map(|level| cost(level, &b.runs)).collect(),
     });
-    let curves = facts.curves.iter().map(|c| CurveLevels {
-        micro_benchmark: c.section.to_string(),
-        baseline: c.name.to_string(),
+    let curves = facts.curves.iter().map(|c| CurveUncertainty {
+        section: c.section.clone(),
+        curve: c.name,
         points: c
             .points
             .iter()
-            .map(|p| PointLevel { value: p.value, label: p.label.clone(), mean: cost(&p.level, &p.runs) })
+            .map(|p| PointUncertainty {
+                value: p.value,
+                label: p.label.clone(),
+                mean: cost(&p.level, &p.runs),
+            })
             .collect(),
     });
     Levels { baselines: baselines.collect(), curves: curves.collect() }

@@ -43,7 +43,7 @@ pub struct Nearest {
 }
 
 /// A column of Table 3: its name, unit, and the evidence that it was measured.
-struct Column {
+struct DistanceColumn {
     name: &'static str,
     unit: &'static str,
     of: fn(&Table3Row) -> Option<f64>,
@@ -55,42 +55,42 @@ fn rests(evidence: Option<&super::Evidence>) -> bool {
     evidence.is_some_and(|e| !e.runs.is_empty())
 }
 
-const COLUMNS: [Column; 10] = [
-    Column { name: "SR", unit: " ms", of: |r| r.sr_ms, measured: |p| p.baseline_ms.sr.is_some() },
-    Column { name: "RR", unit: " ms", of: |r| r.rr_ms, measured: |p| p.baseline_ms.rr.is_some() },
-    Column { name: "SW", unit: " ms", of: |r| r.sw_ms, measured: |p| p.baseline_ms.sw.is_some() },
-    Column { name: "RW", unit: " ms", of: |r| r.rw_ms, measured: |p| p.baseline_ms.rw.is_some() },
-    Column {
+const COLUMNS: [DistanceColumn; 10] = [
+    DistanceColumn { name: "SR", unit: " ms", of: |r| r.sr_ms, measured: |p| p.baseline_ms.sr.is_some() },
+    DistanceColumn { name: "RR", unit: " ms", of: |r| r.rr_ms, measured: |p| p.baseline_ms.rr.is_some() },
+    DistanceColumn { name: "SW", unit: " ms", of: |r| r.sw_ms, measured: |p| p.baseline_ms.sw.is_some() },
+    DistanceColumn { name: "RW", unit: " ms", of: |r| r.rw_ms, measured: |p| p.baseline_ms.rw.is_some() },
+    DistanceColumn {
         name: "pause that makes RW cost as SW",
         unit: " ms",
         of: |r| r.pause_rw_ms,
         measured: |p| rests(p.evidence.get("pause_rw_ms")),
     },
-    Column {
+    DistanceColumn {
         name: "locality area of RW",
         unit: " MB",
         of: |r| r.locality_mb,
         measured: |p| rests(p.locality.evidence.get("area_bytes")),
     },
-    Column {
+    DistanceColumn {
         name: "cheap partitions of SW",
         unit: "",
         of: |r| r.partitions.map(|n| n as f64),
         measured: |p| rests(p.partitions.evidence.get("count")),
     },
-    Column {
+    DistanceColumn {
         name: "cost of reverse writes",
         unit: " x SW",
         of: |r| r.reverse_factor,
         measured: |p| p.order.reverse_factor.is_some(),
     },
-    Column {
+    DistanceColumn {
         name: "cost of writes in place",
         unit: " x SW",
         of: |r| r.in_place_factor,
         measured: |p| p.order.in_place_factor.is_some(),
     },
-    Column {
+    DistanceColumn {
         name: "cost of large steps",
         unit: " x RW",
         of: |r| r.large_incr_factor,

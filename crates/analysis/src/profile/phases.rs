@@ -94,7 +94,7 @@ pub(super) fn take(
 /// Flushes and trims are modes of their own: beside reads and writes they are no part
 /// of a series of response times.
 fn has_data(pattern: &Pattern) -> bool {
-    pattern.basics().iter().any(|basic| basic.mode != pattern::Mode::Trim)
+    pattern.basics().iter().any(|basic| basic.mode != pattern::PatternMode::Trim)
 }
 
 fn is_data(record: &IoRecord) -> bool {

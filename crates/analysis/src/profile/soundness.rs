@@ -8,19 +8,21 @@
 
 use super::Profile;
 use super::facts::{BaselineFacts, BetweenRuns, Facts, Repeat, SPREAD_LIMIT};
-use super::finding::{Finding, Severity, finding};
+use super::finding::{Finding, FindingCode, Severity, finding};
+use super::resumed::resumed;
 use super::spaces;
-use uflip_device::Incidents;
+use uflip_device::{Buffering, Incidents};
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::detect::drift::drift;
 use uflip_measure::detect::spread::{Cause, Spread};
 use uflip_measure::detect::startup::StartUp;
-use uflip_measure::pattern::Mode;
+use uflip_measure::pattern::PatternMode;
 use uflip_measure::{State, Step};
-use uflip_store::complete::completeness;
+use uflip_store::complete::{completeness, program_of};
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::damage;
 use uflip_store::job::job_of;
+use uflip_store::manifest::DeviceChange;
 
 /// An interval is wide from this half width on, relative to its mean.
 /// Source: paper 001, section 5.1: differences "typically within 5 %".
@@ -29,10 +31,6 @@ const WIDE: f64 = 0.05;
 const MATTERS: f64 = 0.01;
 /// Own overhead matters from this share of a baseline's mean on.
 const OVERHEAD: f64 = 0.05;
-
-/// Findings that come before everything else.
-pub(super) const DAMAGED: &str = "damaged";
-pub(super) const INCOMPLETE: &str = "incomplete";
 
 /// All findings, the gravest first.
 pub(super) fn findings(
@@ -50,6 +48,8 @@ pub(super) fn findings(
     all.extend(of_rows(&contents.runs, is_job));
     all.extend(layout_finding(&contents.runs));
     all.extend(time_lost(&contents.runs));
+    all.extend(resumed(&contents.runs));
+    all.extend(super::open_loop::findings(&contents.runs));
     for baseline in &facts.baselines {
         all.extend(start_up_not_covered(baseline));
         all.extend(wide_interval(baseline, &facts.between, is_job));
@@ -67,12 +67,14 @@ fn of_store(contents: &StoreContents) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for (at, text) in damage::statements(contents).into_iter().enumerate() {
         let runs = contents.damage.get(at).and_then(|damage| damage.run).into_iter().collect();
-        all.push(finding(DAMAGED, Severity::Serious, text, runs));
+        all.push(finding(FindingCode::Damaged, Severity::Serious, text, runs));
     }
     let found = completeness(contents);
-    all.extend(found.statement.map(|text| finding(INCOMPLETE, Severity::Serious, text, found.missing)));
+    all.extend(
+        found.statement.map(|text| finding(FindingCode::Incomplete, Severity::Serious, text, found.missing)),
+    );
     if contents.plan_edited {
-        all.push(finding("plan_edited", Severity::Warning, damage::PLAN_EDITED.into(), Vec::new()));
+        all.push(finding(FindingCode::PlanEdited, Severity::Warning, damage::PLAN_EDITED.into(), Vec::new()));
     }
     all
 }
@@ -80,15 +82,13 @@ fn of_store(contents: &StoreContents) -> Vec<Finding> {
 /// Codes `target_warning`, `page_cache` and `device_changed`.
 fn of_manifest(contents: &StoreContents) -> Vec<Finding> {
     let manifest = &contents.manifest;
-    let warnings = manifest.target.get("warnings").and_then(|w| w.as_array()).into_iter().flatten();
-    let mut all: Vec<Finding> = warnings
-        .filter_map(|w| w.as_str())
-        .map(|text| finding("target_warning", Severity::Warning, text.into(), Vec::new()))
-        .collect();
-    if manifest.options.get("buffering").and_then(|b| b.as_str()) == Some("buffered") {
+    let warning =
+        |text: &String| finding(FindingCode::TargetWarning, Severity::Warning, text.clone(), Vec::new());
+    let mut all: Vec<Finding> = manifest.target.warnings.iter().map(warning).collect();
+    if manifest.options.engine.is_some_and(|engine| engine.buffering == Buffering::Buffered) {
         let text =
             "IOs went through the page cache: the figures are those of memory as much as of the device.";
-        all.push(finding("page_cache", Severity::Serious, text.into(), Vec::new()));
+        all.push(finding(FindingCode::PageCache, Severity::Serious, text.into(), Vec::new()));
     }
     all.extend(device_changed(contents));
     all
@@ -96,26 +96,21 @@ fn of_manifest(contents: &StoreContents) -> Vec<Finding> {
 
 /// Code `device_changed`, one finding a change.
 fn device_changed(contents: &StoreContents) -> Vec<Finding> {
-    let changes = contents.manifest.target.get("changed").and_then(|c| c.as_array()).into_iter().flatten();
-    let of = |change: &serde_json::Value| {
-        let from_run = change["from_run"].as_u64();
-        let since = change["unix_ns"].as_u64().unwrap_or(0);
+    let of = |change: &DeviceChange| {
         let after = |row: &&RunRow| match row.outcome.started_unix_ns {
-            Some(started) => started >= since,
-            None => from_run.is_some_and(|from| u64::from(row.spec.id) >= from),
+            Some(started) => started >= change.unix_ns,
+            None => change.from_run.is_some_and(|from| row.spec.id >= from),
         };
         let runs: Vec<u32> = contents.runs.iter().filter(after).map(|row| row.spec.id).collect();
-        let told = change["differences"].as_array().into_iter().flatten().filter_map(|d| {
-            Some(format!("{} was {}, is {}", d["what"].as_str()?, d["was"].as_str()?, d["is"].as_str()?))
-        });
+        let told = change.differences.iter().map(|d| format!("{} was {}, is {}", d.what, d.was, d.is));
         let told = told.collect::<Vec<_>>().join("; ");
-        let from = from_run.map_or("later".to_string(), |run| format!("run {run}"));
+        let from = change.from_run.map_or("later".to_string(), |run| format!("run {run}"));
         let text = format!(
             "From {from} on another device was measured ({told}): the figures are those of two devices."
         );
-        finding("device_changed", Severity::Serious, text, runs)
+        finding(FindingCode::DeviceChanged, Severity::Serious, text, runs)
     };
-    changes.map(of).collect()
+    contents.manifest.target.changed.iter().map(of).collect()
 }
 
 /// Codes `state_not_enforced` and `space_reused`.
@@ -123,25 +118,30 @@ fn of_plan(contents: &StoreContents) -> Vec<Finding> {
     let Some(plan) = &contents.plan else { return Vec::new() };
     let mut all = Vec::new();
     let enforced = plan.steps.iter().any(|s| matches!(s, Step::Reset { state } if *state != State::None));
-    if !enforced {
+    // A program takes its device as it is: it is no measurement of a state.
+    let bare = spaces::not_filled(plan);
+    let a_state = program_of(contents).is_none();
+    if !enforced && a_state && bare.as_ref().is_none_or(|lines| !lines.is_empty()) {
+        let of = bare.map_or_else(String::new, |lines| format!(" (lines {})", lines.join(", ")));
         // A job has no such option; what comes before a line is the line's.
         let advice = match job_of(contents) {
             Some(_) => "In a job before=fill(1M) writes a line's space first.",
             None => "Measure again with --state random.",
         };
         let text = format!(
-            "The device's state was not enforced before measuring: writes may cost less, or more, than they \
+            "The device's state was not enforced before measuring{of}: writes may cost less, or more, than they \
              do after some time of use. {advice}"
         );
-        all.push(finding("state_not_enforced", Severity::Warning, text, Vec::new()));
+        all.push(finding(FindingCode::StateNotEnforced, Severity::Warning, text, Vec::new()));
     }
     let reused = spaces::reused(plan);
     if !reused.is_empty() {
         let text = format!(
-            "{} runs write sequentially where an earlier one did, without a state reset in between.",
-            reused.len()
+            "{} runs write sequentially where an earlier one did, without a state reset in between{}.",
+            reused.len(),
+            spaces::lines_of(plan, &reused)
         );
-        all.push(finding("space_reused", Severity::Warning, text, reused));
+        all.push(finding(FindingCode::SpaceReused, Severity::Warning, text, reused));
     }
     all
 }
@@ -161,28 +161,28 @@ fn time_lost(rows: &[RunRow]) -> Option<Finding> {
         named.join(", "),
         first.spec.id
     );
-    Some(finding("time_lost", Severity::Serious, text, runs))
+    Some(finding(FindingCode::TimeLost, Severity::Serious, text, runs))
 }
 
 /// Codes `stalls`, `time_limit_hit` and `no_running_phase`. A job's own time
 /// limits are what was asked for.
 fn of_rows(rows: &[RunRow], is_job: bool) -> Vec<Finding> {
     let cut = |r: &RunRow| r.outcome.end.time_limit_hit && !(is_job && r.spec.time_limit.is_some());
-    type Rule<'a> = (&'a str, Severity, &'a str, &'a dyn Fn(&RunRow) -> bool);
+    type Rule<'a> = (FindingCode, Severity, &'a str, &'a dyn Fn(&RunRow) -> bool);
     let rules: [Rule<'_>; 3] = [
         (
-            "stalls",
+            FindingCode::Stalls,
             Severity::Warning,
             "recording kept IOs waiting, so some pauses are longer than planned",
             &|r| r.stalls.is_some_and(|n| n > 0),
         ),
         (
-            "time_limit_hit",
+            FindingCode::TimeLimitHit,
             Severity::Warning,
             "a time limit ended the run before all its IOs were done",
             &cut,
         ),
-        ("no_running_phase", Severity::Serious, "no IO is left in the running phase", &|r| {
+        (FindingCode::NoRunningPhase, Severity::Serious, "no IO is left in the running phase", &|r| {
             r.stats.running.n == 0
         }),
     ];
@@ -210,7 +210,7 @@ fn layout_finding(rows: &[RunRow]) -> Option<Finding> {
         runs.len(),
         rows.len()
     );
-    (!runs.is_empty()).then(|| finding("layout_changed", Severity::Serious, text, runs))
+    (!runs.is_empty()).then(|| finding(FindingCode::LayoutChanged, Severity::Serious, text, runs))
 }
 
 /// Code `start_up_not_covered`.
@@ -233,7 +233,7 @@ fn start_up_not_covered(b: &BaselineFacts) -> Option<Finding> {
         r.start_up.as_ref().is_some_and(|s| share(s) > MATTERS)
     };
     let severity = if uncovered.iter().any(|r| shifts(&r)) { Severity::Warning } else { Severity::Info };
-    Some(finding("start_up_not_covered", severity, text, runs))
+    Some(finding(FindingCode::StartUpNotCovered, severity, text, runs))
 }
 
 /// Code `wide_interval`.
@@ -244,7 +244,7 @@ fn wide_interval(b: &BaselineFacts, between: &BetweenRuns, is_job: bool) -> Opti
     } else {
         "the runs are too short for an interval of the mean".into()
     };
-    let found = if b.baseline.mode() == Mode::Write { between.writes } else { between.reads };
+    let found = if b.baseline.mode() == PatternMode::Write { between.writes } else { between.reads };
     let by_runs = found.map_or(0.0, |found| found.relative_half_width(1));
     // Longer runs do not help against what changes from run to run.
     let runs_differ = b.repeats.len() == 1 && half.is_finite() && by_runs > half / 2.0;
@@ -254,7 +254,8 @@ fn wide_interval(b: &BaselineFacts, between: &BetweenRuns, is_job: bool) -> Opti
         (false, _) => "measure with a larger IOCount",
     };
     let text = format!("{}: {text}; {advice}.", b.baseline.name());
-    (half > WIDE || half.is_nan()).then(|| finding("wide_interval", Severity::Warning, text, b.runs.clone()))
+    (half > WIDE || half.is_nan())
+        .then(|| finding(FindingCode::WideInterval, Severity::Warning, text, b.runs.clone()))
 }
 
 /// The likely cause in words.
@@ -276,7 +277,7 @@ fn repeats_differ(b: &BaselineFacts) -> Option<Finding> {
     let (name, percent) = (b.baseline.name(), spread.spread * 100.0);
     let text =
         format!("{name}: repeats differ by {percent:.0} %; likely cause: {}.", cause_text(spread.cause));
-    Some(finding("repeats_differ", Severity::Warning, text, b.runs.clone()))
+    Some(finding(FindingCode::RepeatsDiffer, Severity::Warning, text, b.runs.clone()))
 }
 
 /// Code `repeats_differ`, one finding a curve.
@@ -300,7 +301,7 @@ fn curves_differ(facts: &Facts) -> Vec<Finding> {
             cause_text(worst.spread.as_ref().and_then(|s| s.cause))
         );
         let runs = far.iter().flat_map(|p| p.runs.clone()).collect();
-        all.push(finding("repeats_differ", Severity::Info, text, runs));
+        all.push(finding(FindingCode::RepeatsDiffer, Severity::Info, text, runs));
     }
     all
 }
@@ -314,12 +315,12 @@ fn baseline_drift(b: &BaselineFacts) -> Option<Finding> {
         b.baseline.name(),
         found.ratio.ratio
     );
-    Some(finding("baseline_drift", Severity::Warning, text, vec![first.run, last.run]))
+    Some(finding(FindingCode::BaselineDrift, Severity::Warning, text, vec![first.run, last.run]))
 }
 
 /// Code `own_overhead`. A device in virtual time has none.
 fn overhead(profile: &Profile, contents: &StoreContents) -> Option<Finding> {
-    let own = contents.manifest.overhead.get("empty_io_response_ns")?.as_f64()?;
+    let own = contents.manifest.overhead.as_ref()?.facts.empty_io_response_ns;
     let real = contents.runs.iter().any(|r| r.outcome.started_unix_ns.is_some());
     let ms = &profile.baseline_ms;
     let least = [ms.sr, ms.rr, ms.sw, ms.rw].into_iter().flatten().min_by(f64::total_cmp)? * 1e6;
@@ -327,5 +328,6 @@ fn overhead(profile: &Profile, contents: &StoreContents) -> Option<Finding> {
         "An IO that does nothing shows {own:.0} ns, {:.0} % of the fastest baseline's mean: the figures contain it.",
         own / least * 100.0
     );
-    (real && own > OVERHEAD * least).then(|| finding("own_overhead", Severity::Warning, text, Vec::new()))
+    (real && own > OVERHEAD * least)
+        .then(|| finding(FindingCode::OwnOverhead, Severity::Warning, text, Vec::new()))
 }

@@ -2,15 +2,17 @@
 //! another answer. Records are made up around each run's mean.
 
 mod calibrated;
+mod queue;
 
 use super::*;
 use serde_json::json;
 use std::collections::BTreeMap;
-use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, RunEnd};
+use uflip_device::{Arrival, Buffering, Bytes, EngineOptions, Io, IoRecord, Mode, Nanos, Overhead, RunEnd};
 use uflip_measure::MicroBenchmark;
 use uflip_measure::micro::Curve;
 use uflip_measure::run::{RtStats, RunOutcome, RunStats};
-use uflip_store::contents::{Manifest, RecordFile, RunRow};
+use uflip_store::contents::{RecordFile, RunRow};
+use uflip_store::manifest::{Asked, Manifest, Options, Told};
 
 const KIB: i64 = 1 << 10;
 const MIB: i64 = 1 << 20;
@@ -39,6 +41,12 @@ struct Maker {
     plan: Option<uflip_measure::Plan>,
 }
 
+fn manifest() -> Manifest {
+    let mut manifest = Manifest::new("0.1.0", 7, Options::of("t", Asked::RUN));
+    manifest.target.summary = Some("hand-made".into());
+    manifest
+}
+
 impl Maker {
     fn run(&mut self, baseline: &str, point: Option<(&'static str, i64)>, mean_ms: f64) {
         let repeats = self.runs.iter().filter(|r| r.baseline == baseline && r.point == point).count();
@@ -64,10 +72,7 @@ impl Maker {
     }
 
     fn contents(&self) -> StoreContents {
-        let mut manifest = self.manifest.clone().unwrap_or_else(|| Manifest::new("0.1.0", 7));
-        if manifest.target.is_null() {
-            manifest.target = json!({"summary": "hand-made"});
-        }
+        let manifest = self.manifest.clone().unwrap_or_else(manifest);
         let runs = self.runs.iter().enumerate().map(|(id, made)| row(id as u32, made)).collect();
         StoreContents {
             dir: "nowhere".into(),
@@ -285,6 +290,7 @@ fn every_rule_is_in_the_documentation() {
     made.curve("alignment", "RW", [(512, 20.0), (32768, 9.0)]);
     made.curve("parallelism", "RR", [(1, 0.5), (2, 0.5)]);
     made.curve("mix", "SR/RW", [(1, 9.0)]);
+    made.curve("queue-depth", "RR", [(1, 0.5), (2, 0.5)]);
     let json = serde_json::to_value(made.profile()).expect("JSON");
     let mut rules = std::collections::BTreeSet::new();
     collect(&json, "rule", &mut rules);
@@ -505,10 +511,17 @@ fn repeats_that_differ_are_told_with_their_cause() {
 #[test]
 fn manifest_and_rows_speak_against_the_results() {
     let mut made = device(&TABLE_3[1]);
-    let mut manifest = Manifest::new("0.1.0", 7);
-    manifest.target = json!({"summary": "t", "warnings": ["the file is in 9 pieces"]});
-    manifest.options = json!({"buffering": "buffered"});
-    manifest.overhead = json!({"empty_io_response_ns": 30_000.0});
+    let mut manifest = manifest();
+    manifest.target.warnings = vec!["the file is in 9 pieces".into()];
+    manifest.options.engine =
+        Some(EngineOptions { buffering: Buffering::Buffered, ..EngineOptions::default() });
+    let facts = Overhead {
+        clock_read_ns: 30.0,
+        empty_io_response_ns: 30_000.0,
+        empty_io_total_ns: 30_100.0,
+        clock_source: None,
+    };
+    manifest.overhead = Some(Told { facts, summary: None });
     made.manifest = Some(manifest);
     made.runs[2].stalls = Some(3);
     made.runs[3].time_limit_hit = true;
@@ -554,4 +567,46 @@ fn the_card_fits_80_columns_and_says_what_matters() {
     }
     let factors = [0.95, 1.5, 2.0, 20.4, 0.6].map(table3::factor_text);
     assert_eq!(factors, ["=", "x1.5", "x2", "x20", "x0.6"]);
+}
+
+/// A device's clock begins anew with its session; in virtual time that says nothing.
+#[test]
+fn a_measurement_that_was_gone_on_with_is_said() {
+    let mut maker = Maker::default();
+    (0..4).for_each(|_| maker.run("SR", None, 1.0));
+    let mut contents = maker.contents();
+    let told = |contents: &StoreContents| super::resumed::resumed(&contents.runs).map(|found| found.runs);
+    for (at, row) in contents.runs.iter_mut().enumerate() {
+        row.outcome.started = Nanos(if at < 2 { 5 } else { 3 } + at as u64);
+    }
+    assert_eq!(told(&contents), None);
+    for (at, row) in contents.runs.iter_mut().enumerate() {
+        row.outcome.started_unix_ns = Some(1000 + at as u64);
+    }
+    assert_eq!(told(&contents), Some(vec![2]));
+}
+
+#[test]
+fn an_open_loop_is_no_baseline_and_no_point_and_is_told_by_itself() {
+    let closed = device(&TABLE_3[1]);
+    let mut open = closed.clone();
+    for (at, made) in open.runs.iter_mut().enumerate() {
+        // As after an edit of the plan: all reads at random, and a pause, open.
+        let is_point = made.point.is_some_and(|(micro, value)| micro == "pause" && value == 100_000);
+        if (made.baseline == "RR" && made.point.is_none()) || is_point {
+            made.pattern = format!("{}(io_size=32K, poisson=1000/s)", made.baseline);
+            made.mean_ms = 500.0 + at as f64;
+        }
+    }
+    let (closed, open) = (closed.profile(), open.profile());
+    assert_eq!(open.baseline_ms.rr, None, "queueing time is no level");
+    assert_eq!((open.baseline_ms.sr, open.io_count.rr), (closed.baseline_ms.sr, None));
+    let pause = |p: &Profile| {
+        p.curves.iter().find(|c| c.micro_benchmark.to_string() == "pause").unwrap().points.len()
+    };
+    assert_eq!(pause(&open) + 1, pause(&closed));
+    let told: Vec<_> = open.soundness.iter().filter(|f| f.code == "open_loop").collect();
+    assert_eq!(told.len(), 4);
+    assert!(told[0].statement.contains("poisson=1000/s") && !told[0].runs.is_empty(), "{told:?}");
+    assert!(closed.soundness.iter().all(|f| f.code != "open_loop"));
 }

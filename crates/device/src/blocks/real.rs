@@ -6,7 +6,7 @@
 //! descriptor brings with it; who may write was decided when it was opened
 //! ([`crate::safety`]).
 
-use super::ring::Ring;
+use super::ring::BlocksRing;
 use super::threads::Threads;
 use super::{BlockRequest, Blocks, Clock, Completion, MOST_REQUESTS, Next, Pending, Which};
 use crate::device::{DeviceError, Geometry};
@@ -105,7 +105,7 @@ impl RealBlocks {
         }
         let name: Arc<str> = name.into();
         let engine: Box<dyn UnderWay + Send> = match way {
-            Way::IoUring => Box::new(Ring::new(name.clone(), file, requests, clock.clone())?),
+            Way::IoUring => Box::new(BlocksRing::new(name.clone(), file, requests, clock.clone())?),
             Way::Threads => Box::new(Threads::new(&name, &file, requests, &clock)?),
         };
         let finished = Pending::new(2 * requests);

@@ -12,14 +12,14 @@ use crate::device::DeviceError;
 use crate::engine::Discard;
 use crate::io::Mode;
 use crate::real::FileTarget;
-use crate::sync::Target;
+use crate::sync::SyncTarget;
 use io_uring::{IoUring, opcode, squeue, types};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 
-pub(super) struct Ring {
+pub(super) struct BlocksRing {
     name: Arc<str>,
     ring: IoUring,
     slots: Vec<Option<Completion>>,
@@ -32,14 +32,14 @@ pub(super) struct Ring {
     broken: Option<String>,
 }
 
-impl Ring {
+impl BlocksRing {
     /// A ring for `requests` under way on `file`.
     pub(super) fn new(
         name: Arc<str>,
         file: File,
         requests: usize,
         clock: Clock,
-    ) -> Result<Ring, DeviceError> {
+    ) -> Result<BlocksRing, DeviceError> {
         let unavailable =
             |error| DeviceError::Other(format!("{name}: io_uring is not to be had here: {error}"));
         let ring = IoUring::new(requests as u32).map_err(unavailable)?;
@@ -47,7 +47,7 @@ impl Ring {
         let trims = FileTarget::new(name.clone(), again, Discard::Plain)?;
         let slots = (0..requests).map(|_| None).collect();
         let free = (0..requests).rev().collect();
-        Ok(Ring { name, ring, slots, free, file, trims, clock, broken: None })
+        Ok(BlocksRing { name, ring, slots, free, file, trims, clock, broken: None })
     }
 
     /// The entry of what is in `slot`.
@@ -96,7 +96,7 @@ impl Ring {
     }
 }
 
-impl UnderWay for Ring {
+impl UnderWay for BlocksRing {
     fn begin(&mut self, mut request: Completion, finished: &mut Pending) {
         if let Some(why) = &self.broken {
             request.result = Err(DeviceError::Other(why.clone()));
@@ -175,7 +175,7 @@ fn outcome(name: &str, completion: &Completion, result: i32) -> Result<(), Devic
     })
 }
 
-impl Drop for Ring {
+impl Drop for BlocksRing {
     /// Waits for what is under way: the kernel still uses its memory.
     fn drop(&mut self) {
         let mut last = Pending::new(0);

@@ -12,7 +12,7 @@ use super::{Clock, Completion, Pending};
 use crate::device::DeviceError;
 use crate::engine::Discard;
 use crate::real::FileTarget;
-use crate::sync::Target;
+use crate::sync::SyncTarget;
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

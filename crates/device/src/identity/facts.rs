@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// What a target is to the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum DeviceKind {
     /// A disk, a partition, or anything else with a block device's node.
     Block,
     /// A regular file, or one that is to be made.
@@ -66,7 +66,7 @@ pub struct DeviceFacts {
     /// The path with all links resolved.
     pub path: String,
     /// Block device or file.
-    pub kind: Kind,
+    pub kind: DeviceKind,
     /// The block device's number; of a file, none.
     pub number: Option<DevNumber>,
     /// The kernel's name, such as `nvme0n1`.
@@ -115,7 +115,7 @@ pub struct DeviceFacts {
 
 impl DeviceFacts {
     /// Nothing known but the path.
-    pub(crate) fn unknown(path: &Path, kind: Kind) -> DeviceFacts {
+    pub(crate) fn unknown(path: &Path, kind: DeviceKind) -> DeviceFacts {
         DeviceFacts {
             path: path.to_string_lossy().into_owned(),
             kind,
@@ -161,7 +161,7 @@ pub fn device_facts(path: &Path, paths: &SysPaths) -> std::io::Result<DeviceFact
 /// The facts about block device `number`, whose node is `path`. Sizes come
 /// from the open `file` where there is one, else from sysfs.
 pub fn block_facts(path: &Path, number: DevNumber, file: Option<&File>, paths: &SysPaths) -> DeviceFacts {
-    let mut facts = DeviceFacts::unknown(path, Kind::Block);
+    let mut facts = DeviceFacts::unknown(path, DeviceKind::Block);
     facts.number = Some(number);
     if let Some(node) = Node::find(number, paths) {
         identify(&mut facts, &node);
@@ -275,7 +275,7 @@ fn chosen(all: &str) -> Option<String> {
 /// The facts about the file at `path`, which has its links resolved and need
 /// not exist yet.
 pub fn file_facts(path: &Path, paths: &SysPaths) -> DeviceFacts {
-    let mut facts = DeviceFacts::unknown(path, Kind::File);
+    let mut facts = DeviceFacts::unknown(path, DeviceKind::File);
     let meta = std::fs::symlink_metadata(path).ok();
     facts.size_bytes = meta.as_ref().map(|meta| Bytes(meta.size()));
     let mut file = FileFacts::default();

@@ -167,14 +167,14 @@ pub struct Left {
 
 /// What contents tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct IdentityVerdict {
     /// Places that tell anything.
     pub telling: usize,
     /// Those of them that are not as this device would have them.
     pub wrong: usize,
 }
 
-impl Verdict {
+impl IdentityVerdict {
     /// True where it is another device.
     pub fn is_other(self) -> bool {
         self.wrong > 0 && 2 * self.wrong >= self.telling
@@ -183,8 +183,13 @@ impl Verdict {
 
 /// Compares what stood at the places with what stands there `now`, and weighs
 /// what stands at places known to be `written` since.
-pub fn judge(then: &[Content], now: &[Option<Content>], written: &[Option<Content>], left: Left) -> Verdict {
-    let mut verdict = Verdict { telling: 0, wrong: 0 };
+pub fn judge(
+    then: &[Content],
+    now: &[Option<Content>],
+    written: &[Option<Content>],
+    left: Left,
+) -> IdentityVerdict {
+    let mut verdict = IdentityVerdict { telling: 0, wrong: 0 };
     let mut count = |right: Option<bool>| {
         verdict.telling += usize::from(right.is_some());
         verdict.wrong += usize::from(right == Some(false));

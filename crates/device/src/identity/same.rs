@@ -18,7 +18,7 @@
 
 use super::fingerprint::{self, Fingerprint};
 use super::sysfs::{self, Node};
-use super::{DevNumber, DeviceFacts, Kind, SysPaths, block_facts, device_facts, ioctl, stack};
+use super::{DevNumber, DeviceFacts, DeviceKind, SysPaths, block_facts, device_facts, ioctl, stack};
 use crate::scratch;
 use crate::stamp::Key;
 use crate::units::Bytes;
@@ -59,7 +59,7 @@ pub struct Identity {
     /// The path with all links resolved; no part of the identity.
     pub path: String,
     /// Block device or file.
-    pub kind: Option<Kind>,
+    pub kind: Option<DeviceKind>,
     /// Size in bytes.
     pub size_bytes: Option<Bytes>,
     /// The model, in the device's words.
@@ -188,7 +188,7 @@ impl Identity {
             start_sector: None,
             backing_file: facts.backing_file.as_ref().map(file),
             beneath: None,
-            file: (facts.kind == Kind::File).then(|| file(&facts.path)),
+            file: (facts.kind == DeviceKind::File).then(|| file(&facts.path)),
             contents: None,
         }
     }
@@ -209,7 +209,7 @@ impl Identity {
     /// # Errors
     /// Where it cannot be read.
     pub fn fingerprint(&mut self) -> std::io::Result<()> {
-        if let (Some(Kind::Block), Some(size)) = (self.kind, self.size_bytes) {
+        if let (Some(DeviceKind::Block), Some(size)) = (self.kind, self.size_bytes) {
             self.contents = Some(fingerprint::take(Path::new(&self.path), size, Key::DEVICE)?);
         }
         Ok(())
@@ -227,7 +227,7 @@ impl Identity {
         let kind = |identity: &Identity| {
             identity
                 .kind
-                .map(|kind| if kind == Kind::Block { "a block device" } else { "a file" }.to_string())
+                .map(|kind| if kind == DeviceKind::Block { "a block device" } else { "a file" }.to_string())
         };
         add("kind", kind(self), kind(now));
         add("serial", self.serial.clone(), now.serial.clone());
@@ -313,7 +313,7 @@ mod tests {
     fn disk() -> Identity {
         Identity {
             path: "/dev/sdb".into(),
-            kind: Some(Kind::Block),
+            kind: Some(DeviceKind::Block),
             size_bytes: Some(Bytes(1 << 30)),
             model: Some("M".into()),
             serial: Some("S1".into()),
@@ -341,7 +341,7 @@ mod tests {
             Identity { model: None, ..was.clone() },
             Identity { size_bytes: Some(Bytes(512)), ..was.clone() },
             Identity { partition: Some(2), ..was.clone() },
-            Identity { kind: Some(Kind::File), ..was.clone() },
+            Identity { kind: Some(DeviceKind::File), ..was.clone() },
             Identity { backing_file: Some(image(1, None)), ..was.clone() },
         ];
         for now in others {

@@ -22,9 +22,14 @@
 //! Source: the kernel's `Documentation/ABI/stable/sysfs-block`,
 //! `Documentation/admin-guide/bcache.rst`, `.../blockdev/zram.rst`, `loop(4)`.
 
+mod shared;
+
+pub use shared::{shared, stands_on};
+
 use super::seen::{self, Disks, gone};
-use super::sysfs::{Node, names, text};
+use super::sysfs::{Node, names, number, text};
 use super::{DevNumber, Mount, SysPaths, ioctl, mount_of};
+use crate::units::Bytes;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -81,7 +86,7 @@ pub(crate) enum Thing {
 /// How the bytes of a layer are those of the target; in the order in which a
 /// thing that is in a stack more than once is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
+pub(crate) enum StackRole {
     /// It is the target.
     Itself,
     /// What a layer above it stands on.
@@ -100,7 +105,7 @@ pub(crate) struct Layer {
     /// What it is.
     pub thing: Thing,
     /// Why it is in the stack.
-    pub role: Role,
+    pub role: StackRole,
     /// Free to be claimed: what is above it, a loop device, does not claim it.
     pub unclaimed: bool,
 }
@@ -203,7 +208,7 @@ impl<'a> Host<'a> {
     /// Everything whose bytes are the target's, the target first.
     pub fn stack(&self, target: Thing) -> Vec<Layer> {
         let mut layers: Vec<Layer> = Vec::new();
-        let mut todo = vec![Layer { thing: target, role: Role::Itself, unclaimed: false }];
+        let mut todo = vec![Layer { thing: target, role: StackRole::Itself, unclaimed: false }];
         while let Some(layer) = todo.pop() {
             if layers.iter().any(|seen| same(&seen.thing, &layer.thing) && seen.role <= layer.role) {
                 continue;
@@ -218,18 +223,19 @@ impl<'a> Host<'a> {
     }
 
     /// What is to be visited after `node`.
-    fn next(&self, node: &Node, role: Role) -> Vec<Layer> {
-        if matches!(role, Role::Partition | Role::Twin) {
+    fn next(&self, node: &Node, role: StackRole) -> Vec<Layer> {
+        if matches!(role, StackRole::Partition | StackRole::Twin) {
             return Vec::new();
         }
-        let device = |node: Node, role: Role| Layer { thing: Thing::Device(node), role, unclaimed: false };
+        let device =
+            |node: Node, role: StackRole| Layer { thing: Thing::Device(node), role, unclaimed: false };
         let mut next: Vec<Layer> = Vec::new();
         if node.is_partition() {
-            next.extend(node.whole().map(|whole| device(whole, Role::Disk)));
+            next.extend(node.whole().map(|whole| device(whole, StackRole::Disk)));
         } else {
-            next.extend(twins(node, self.paths).into_iter().map(|twin| device(twin, Role::Twin)));
-            if role != Role::Disk {
-                next.extend(node.partitions().into_iter().map(|part| device(part, Role::Partition)));
+            next.extend(twins(node, self.paths).into_iter().map(|twin| device(twin, StackRole::Twin)));
+            if role != StackRole::Disk {
+                next.extend(node.partitions().into_iter().map(|part| device(part, StackRole::Partition)));
             }
         }
         next.extend(self.made_of(node));
@@ -238,7 +244,7 @@ impl<'a> Host<'a> {
 
     /// What the bytes of `node` are made of, one step down.
     fn made_of(&self, node: &Node) -> Vec<Layer> {
-        let beneath = |thing: Thing| Layer { thing, role: Role::Beneath, unclaimed: false };
+        let beneath = |thing: Thing| Layer { thing, role: StackRole::Beneath, unclaimed: false };
         let mut found: Vec<Layer> =
             node.slaves().into_iter().map(|slave| beneath(Thing::Device(slave))).collect();
         let find = |number: DevNumber| Node::find(number, self.paths).map(Thing::Device);
@@ -386,6 +392,16 @@ pub fn disk_of(path: &Path, paths: &SysPaths) -> Option<DevNumber> {
         None => *Host::look(paths).ok()?.devices_of(&FileRef::at(&path)).first()?,
     };
     Some(Node::find(number, paths).and_then(|node| node.whole()).map_or(number, |whole| whole.number))
+}
+
+/// The largest request that the kernel hands to a disk whole: larger ones it splits.
+/// `None` where it does not tell. Of memory whose pages lie anywhere.
+pub fn largest_request(disk: DevNumber, paths: &SysPaths) -> Option<Bytes> {
+    let node = Node::find(disk, paths)?;
+    let by_size = number(node.disk.join("queue/max_sectors_kb"))? << 10;
+    let segments = number(node.disk.join("queue/max_segments"));
+    let by_segments = segments.map_or(u64::MAX, |segments| segments.saturating_mul(4096));
+    Some(Bytes(by_size.min(by_segments))).filter(|largest| largest.0 > 0)
 }
 
 fn same(one: &Thing, other: &Thing) -> bool {

@@ -6,7 +6,7 @@
 
 use super::{Concern, Obstacle, hint};
 use crate::identity::seen;
-use crate::identity::stack::{FileRef, Host, Layer, Role, Thing, User, apart};
+use crate::identity::stack::{FileRef, Host, Layer, StackRole, Thing, User, apart};
 use crate::identity::sysfs::Node;
 use crate::identity::{DevNumber, SysPaths};
 use std::fs::{File, OpenOptions};
@@ -77,10 +77,10 @@ fn uses(layer: &Layer, stack: &[Layer], host: &Host<'_>) -> Vec<Obstacle> {
 
 /// True for a use that is the target's own, or of other bytes.
 fn expected(user: &User, layer: &Layer, stack: &[Layer]) -> bool {
-    if !matches!(layer.role, Role::Beneath | Role::Disk) {
+    if !matches!(layer.role, StackRole::Beneath | StackRole::Disk) {
         return false;
     }
-    let lower = |role: Role| matches!(role, Role::Itself | Role::Beneath | Role::Disk);
+    let lower = |role: StackRole| matches!(role, StackRole::Itself | StackRole::Beneath | StackRole::Disk);
     let ours = stack.iter().filter(|layer| lower(layer.role)).filter_map(|layer| match &layer.thing {
         Thing::Device(node) => Some(node),
         Thing::File(_) => None,
@@ -105,12 +105,12 @@ fn expected(user: &User, layer: &Layer, stack: &[Layer]) -> bool {
 /// The start of a sentence on `layer`; empty for the target itself.
 fn place(layer: &Layer) -> String {
     match (&layer.thing, layer.role) {
-        (_, Role::Itself) => String::new(),
+        (_, StackRole::Itself) => String::new(),
         (Thing::File(file), _) => format!("the file {} beneath it is ", file.path.display()),
-        (Thing::Device(node), Role::Partition) => format!("its partition {} is ", node.name()),
-        (Thing::Device(node), Role::Disk) => format!("its disk {} is ", node.name()),
-        (Thing::Device(node), Role::Beneath) => format!("{} beneath it is ", node.describe()),
-        (Thing::Device(node), Role::Twin) => {
+        (Thing::Device(node), StackRole::Partition) => format!("its partition {} is ", node.name()),
+        (Thing::Device(node), StackRole::Disk) => format!("its disk {} is ", node.name()),
+        (Thing::Device(node), StackRole::Beneath) => format!("{} beneath it is ", node.describe()),
+        (Thing::Device(node), StackRole::Twin) => {
             format!(
                 "{}, of a disk with the same world-wide identifier (the same by another path?), is ",
                 node.name()
@@ -125,7 +125,7 @@ fn on_root(layer: &Layer, target: &Node, root: &std::collections::BTreeSet<DevNu
     let whole = node.whole().map_or(node.number, |whole| whole.number);
     let statement = if node.disk == target.disk {
         // Said once, of the target.
-        (layer.role == Role::Itself).then(|| "the disk of the root file system".to_string())?
+        (layer.role == StackRole::Itself).then(|| "the disk of the root file system".to_string())?
     } else {
         format!("{}the disk of the root file system", place(layer))
     };

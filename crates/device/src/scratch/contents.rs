@@ -37,7 +37,7 @@ const MOST_PARTS: usize = 1 << 16;
 
 /// What counts as ours besides stamps and zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counts {
+pub(crate) enum SectorCounts {
     /// Nothing: as a file is filled.
     Stamped,
     /// The contents without stamps that runs can write.
@@ -45,11 +45,11 @@ pub(crate) enum Counts {
 }
 
 /// True where `sector` is ours.
-pub(crate) fn is_ours(sector: &[u8], key: Key, counts: Counts) -> bool {
+pub(crate) fn is_ours(sector: &[u8], key: Key, counts: SectorCounts) -> bool {
     let blank = || sector.iter().all(|byte| *byte == 0);
     let uniform = || sector.len() == SECTOR && sector.chunks_exact(8).all(|word| word == &sector[..8]);
     let cyclic = || sector.iter().enumerate().all(|(at, byte)| usize::from(*byte) == at % 256);
-    key.is_on(sector) || blank() || (counts == Counts::AnyOfRuns && (uniform() || cyclic()))
+    key.is_on(sector) || blank() || (counts == SectorCounts::AnyOfRuns && (uniform() || cyclic()))
 }
 
 /// Reads blocks past the page cache, where the file system has it, so that
@@ -161,7 +161,7 @@ pub(crate) fn foreign_at(
     length: u64,
     headers: &[u64],
     key: Key,
-    counts: Counts,
+    counts: SectorCounts,
 ) -> io::Result<Option<u64>> {
     let tail = length.saturating_sub(END) / BLOCK * BLOCK;
     let mut looks = vec![(0, END), (tail, END), (tail + END, BLOCK)];
@@ -209,11 +209,11 @@ mod tests {
         key.stamp(&mut stamped, 5);
         let age: Vec<u8> = 0x1234u64.to_le_bytes().repeat(SECTOR / 8);
         let cyclic: Vec<u8> = (0..=255).cycle().take(SECTOR).collect();
-        for counts in [Counts::Stamped, Counts::AnyOfRuns] {
+        for counts in [SectorCounts::Stamped, SectorCounts::AnyOfRuns] {
             assert!(is_ours(&stamped, key, counts) && is_ours(&[0; SECTOR], key, counts));
             assert!(!is_ours(&stamped, Key(8), counts), "of another file");
             for plain in [&age, &cyclic, &vec![0xa5; SECTOR]] {
-                assert_eq!(is_ours(plain, key, counts), counts == Counts::AnyOfRuns);
+                assert_eq!(is_ours(plain, key, counts), counts == SectorCounts::AnyOfRuns);
                 let mut changed = plain.clone();
                 changed[300] ^= 1;
                 assert!(!is_ours(&changed, key, counts));

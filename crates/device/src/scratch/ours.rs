@@ -9,10 +9,10 @@
 //! its contents, one that was cut and grown again by the header, a new file with
 //! a reused inode by both.
 
-use super::contents::{self, Counts, Reader};
+use super::contents::{self, Reader, SectorCounts};
 use super::header::{self, Header};
 use super::program;
-use super::sidecar::{self, Found, Programmed, Sidecar};
+use super::sidecar::{self, FoundSidecar, Programmed, Sidecar};
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
@@ -59,9 +59,15 @@ fn unreadable(error: io::Error) -> NotOurs {
 pub(crate) fn recognise(path: &Path, file: &File) -> Result<Sidecar, NotOurs> {
     let beside = sidecar::path_of(path);
     let found = match sidecar::read(path) {
-        Found::Nothing => return Err(foreign(format!("there is no {}", beside.display()))),
-        Found::Old => return Err(NotOurs::Old(path.to_path_buf())),
-        Found::Ours(found) => found,
+        FoundSidecar::Nothing if beside.symlink_metadata().is_ok() => {
+            let beside = beside.display();
+            return Err(foreign(format!(
+                "{beside}, which would tell whose it is, is damaged or no file of uflip's"
+            )));
+        }
+        FoundSidecar::Nothing => return Err(foreign(format!("there is no {}", beside.display()))),
+        FoundSidecar::Old => return Err(NotOurs::Old(path.to_path_buf())),
+        FoundSidecar::Ours(found) => found,
     };
     let meta = file.metadata().map_err(unreadable)?;
     if !meta.is_file() || !found.names(&meta) {
@@ -98,7 +104,7 @@ fn finished(reader: &mut Reader, of: &Sidecar, meta: &Metadata) -> Result<(), No
         }
     }
     match of.programmed {
-        Programmed::No => holds_ours(reader, of.size, &[], of, Counts::AnyOfRuns),
+        Programmed::No => holds_ours(reader, of.size, &[], of, SectorCounts::AnyOfRuns),
         Programmed::Open => Err(foreign(
             "a program of uflip was writing it and did not come to its end, so nothing tells what is in it now",
         )),
@@ -124,7 +130,7 @@ fn begun(reader: &mut Reader, of: &Sidecar, length: u64) -> Result<(), NotOurs> 
     if headers.is_empty() && !is_blank(reader, length).map_err(unreadable)? {
         return Err(foreign("uflip began to make it, and uflip's mark is gone from it"));
     }
-    holds_ours(reader, length, &headers, of, Counts::Stamped)
+    holds_ours(reader, length, &headers, of, SectorCounts::Stamped)
 }
 
 /// Whether nothing but zeros is in the first `length` bytes. All of it is read:
@@ -148,7 +154,7 @@ fn holds_ours(
     length: u64,
     headers: &[u64],
     of: &Sidecar,
-    counts: Counts,
+    counts: SectorCounts,
 ) -> Result<(), NotOurs> {
     let met = contents::foreign_at(reader, length, headers, of.key, counts).map_err(unreadable)?;
     met.map_or(Ok(()), |at| {

@@ -7,7 +7,7 @@
 //! place the digest; such a file is refused. So is one whose program was cut off.
 
 use super::contents::{self, Reader};
-use super::sidecar::{self, Found, Programmed, Sidecar};
+use super::sidecar::{self, FoundSidecar, Programmed, Sidecar};
 use crate::stamp::Key;
 use std::fs::{File, Metadata};
 use std::io;
@@ -24,7 +24,7 @@ fn sidecar_of(path: &Path, file: &File, key: Key) -> io::Result<Sidecar> {
     let meta = file.metadata()?;
     let there = path.symlink_metadata()?;
     match sidecar::read(path) {
-        Found::Ours(found)
+        FoundSidecar::Ours(found)
             if found.key == key
                 && found.names(&meta)
                 && (there.dev(), there.ino()) == (meta.dev(), meta.ino()) =>

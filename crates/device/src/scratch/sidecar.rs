@@ -62,7 +62,7 @@ pub(crate) struct Sidecar {
 
 /// What is at the sidecar's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FoundSidecar {
     /// Nothing that can be read as one of ours.
     Nothing,
     /// One of the former format.
@@ -170,23 +170,23 @@ pub(crate) fn path_of(path: &Path) -> PathBuf {
 }
 
 /// What is at the place of `path`'s sidecar.
-pub(crate) fn read(path: &Path) -> Found {
+pub(crate) fn read(path: &Path) -> FoundSidecar {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let Ok(file) = OpenOptions::new().read(true).custom_flags(flags).open(path_of(path)) else {
-        return Found::Nothing;
+        return FoundSidecar::Nothing;
     };
     let mut text = String::new();
     match file.take(4096).read_to_string(&mut text) {
         Ok(_) => understand(&text),
-        Err(_) => Found::Nothing,
+        Err(_) => FoundSidecar::Nothing,
     }
 }
 
-fn understand(text: &str) -> Found {
+fn understand(text: &str) -> FoundSidecar {
     match Sidecar::from_json(text) {
-        Some(sidecar) => Found::Ours(sidecar),
-        None if value(text, "format") == Some(&format!("\"{OLD_FORMAT}\"")) => Found::Old,
-        None => Found::Nothing,
+        Some(sidecar) => FoundSidecar::Ours(sidecar),
+        None if value(text, "format") == Some(&format!("\"{OLD_FORMAT}\"")) => FoundSidecar::Old,
+        None => FoundSidecar::Nothing,
     }
 }
 
@@ -234,17 +234,17 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         assert!(ONE.to_json().contains("\"key\":\"0x00000000000000ab\""), "{}", ONE.to_json());
-        assert_eq!(understand(&ONE.to_json()), Found::Ours(ONE));
+        assert_eq!(understand(&ONE.to_json()), FoundSidecar::Ours(ONE));
         let spaced = ONE.to_json().replace(':', " : ").replace(',', ",\n  ");
-        assert_eq!(understand(&spaced), Found::Ours(ONE));
+        assert_eq!(understand(&spaced), FoundSidecar::Ours(ONE));
         assert!(!ONE.to_json().contains("programmed"), "as before there were programs");
         for programmed in [Programmed::Open, LEFT] {
             let one = Sidecar { programmed, ..ONE };
-            assert_eq!(understand(&one.to_json()), Found::Ours(one));
+            assert_eq!(understand(&one.to_json()), FoundSidecar::Ours(one));
         }
         let left = Sidecar { programmed: LEFT, ..ONE }.to_json();
         for bad in [left.replace("0x00000000000000cd", "closed"), left.replace("modified_ns", "modified")] {
-            assert_eq!(understand(&bad), Found::Nothing, "{bad}");
+            assert_eq!(understand(&bad), FoundSidecar::Nothing, "{bad}");
         }
     }
 
@@ -261,10 +261,10 @@ mod tests {
             &json.replace("0x00000000000000ab", "171"),
             &json.replace("0x00000000000000ab", "0xab"),
         ] {
-            assert_eq!(understand(bad), Found::Nothing, "{bad}");
+            assert_eq!(understand(bad), FoundSidecar::Nothing, "{bad}");
         }
         let old = "{\"format\":\"uflip-scratch-1\",\"st_dev\":1,\"st_ino\":2,\"born_ns\":3,\"size\":4,\"created\":5,\"complete\":true}\n";
-        assert_eq!(understand(old), Found::Old);
+        assert_eq!(understand(old), FoundSidecar::Old);
     }
 
     #[test]

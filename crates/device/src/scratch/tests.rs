@@ -12,7 +12,7 @@ fn quiet(path: &Path, size: u64, budget: Option<Duration>) -> Result<Scratch, Sc
 
 fn sidecar_of(path: &Path) -> Sidecar {
     match sidecar::read(path) {
-        Found::Ours(found) => found,
+        FoundSidecar::Ours(found) => found,
         other => panic!("{other:?}"),
     }
 }
@@ -612,7 +612,7 @@ proptest! {
         let file = File::open(&path).unwrap();
         let met = || {
             let mut reader = contents::Reader::of(&file).unwrap();
-            contents::foreign_at(&mut reader, 16 * M, &[], key, contents::Counts::AnyOfRuns).unwrap()
+            contents::foreign_at(&mut reader, 16 * M, &[], key, contents::SectorCounts::AnyOfRuns).unwrap()
         };
         prop_assert_eq!(met(), None);
         write_at(&path, at * 512, 16 * M / 128);

@@ -11,7 +11,7 @@ const BLOCK_URING_CMD_DISCARD: u32 = 0x1200;
 /// The memory of an IO: where it starts, and its number among the registered
 /// buffers where it is one.
 #[derive(Clone, Copy)]
-pub(super) struct Memory {
+pub(super) struct BufferMemory {
     pub start: *mut u8,
     pub registered: Option<u16>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Goal<'a> {
 
 /// The submission entry for one IO.
 #[inline]
-pub(super) fn entry(io: &Io, memory: Memory, goal: Goal<'_>) -> squeue::Entry {
+pub(super) fn entry(io: &Io, memory: BufferMemory, goal: Goal<'_>) -> squeue::Entry {
     let (offset, length) = (io.offset.0, io.size);
     macro_rules! with_fd {
         ($fd:expr) => {

@@ -8,7 +8,7 @@ use super::limits::Limits;
 use crate::detect::drift::Drift;
 use crate::detect::enough::Reason;
 use crate::detect::interval::MeanInterval;
-use crate::detect::lingering::Lingering;
+use crate::detect::lasting::LastingEffect;
 use crate::detect::period::Period;
 use crate::detect::startup::StartUp;
 use crate::detect::steady::Steady;
@@ -95,7 +95,7 @@ pub struct PauseFound {
     pub tests: Vec<PauseTest>,
     /// The least pause.
     pub floor: Nanos,
-    /// Twice the longest lingering effect, at least the floor.
+    /// Twice the longest lasting effect, at least the floor.
     pub needed: Nanos,
     /// The pause of the plan; below `needed` only where the budget has no room.
     pub between_runs: Nanos,
@@ -113,8 +113,8 @@ pub struct PauseTest {
     pub run_batch: u32,
     /// The reads after it: parts that follow each other without a pause.
     pub runs_after: Vec<u32>,
-    /// What lingers; None where nothing does.
-    pub found: Option<Lingering>,
+    /// What lasts; None where nothing does.
+    pub found: Option<LastingEffect>,
 }
 
 /// What the plan came to.

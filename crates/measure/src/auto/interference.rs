@@ -34,7 +34,7 @@ pub const FREQUENCY_RATIO: f64 = 1.2;
 
 /// Counters at one moment; None where the system has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sample {
+pub struct SystemSample {
     /// IOs that the device beneath has completed.
     pub device_ios: Option<u64>,
     /// Time in which some task waited for a processor.
@@ -88,12 +88,14 @@ impl Disturbed {
 
 /// What went on beside run `run` of `ios` IOs, between two samples `elapsed`
 /// apart, whether it matters or not.
-pub fn compare(run: u32, ios: u64, elapsed: Nanos, before: &Sample, after: &Sample) -> Disturbed {
+pub fn compare(run: u32, ios: u64, elapsed: Nanos, before: &SystemSample, after: &SystemSample) -> Disturbed {
     let all = after.device_ios.zip(before.device_ios).map(|(a, b)| a.saturating_sub(b));
     let other_ios = all.map(|all| all.saturating_sub(ios));
     let share = |a: Option<Nanos>, b: Option<Nanos>| {
         let (a, b) = a.zip(b)?;
-        (elapsed.0 > 0).then(|| a.saturating_sub(b).0 as f64 / elapsed.0 as f64)
+        // The kernel adds a stall up when it ends or is asked for, so that one which began
+        // before the first sample can be whole in the second: never more than all the time.
+        (elapsed.0 > 0).then(|| (a.saturating_sub(b).0 as f64 / elapsed.0 as f64).min(1.0))
     };
     let cpu_stall_share = share(after.cpu_stall, before.cpu_stall);
     let cpu_mhz = before.cpu_mhz.zip(after.cpu_mhz).map(|(a, b)| [a, b]);
@@ -116,11 +118,11 @@ pub fn compare(run: u32, ios: u64, elapsed: Nanos, before: &Sample, after: &Samp
 mod tests {
     use super::*;
 
-    fn sample(ios: u64, stall_ms: u64) -> Sample {
+    fn sample(ios: u64, stall_ms: u64) -> SystemSample {
         let stall = Some(Nanos::from_millis(stall_ms));
         let (device_ios, load) = (Some(ios), Some(0.5));
         let (cpu_mhz, throttles) = (Some(3000.0), Some(7));
-        Sample { device_ios, cpu_stall: stall, io_stall: stall, load, cpu_mhz, throttles }
+        SystemSample { device_ios, cpu_stall: stall, io_stall: stall, load, cpu_mhz, throttles }
     }
 
     fn matters(found: Disturbed) -> Option<Disturbed> {
@@ -137,14 +139,14 @@ mod tests {
         assert_eq!(judge(1040, 200), None);
         assert_eq!(judge(1060, 0).unwrap().other_ios, Some(60));
         assert_eq!(judge(900, 300).unwrap().cpu_stall_share, Some(0.3));
-        let unknown = Sample::default();
+        let unknown = SystemSample::default();
         assert_eq!(matters(compare(3, 1000, second, &unknown, &sample(9999, 0))), None);
     }
 
     #[test]
     fn a_processor_that_changes_its_pace_disturbs() {
         let judge = |mhz: f64, throttles: u64| {
-            let after = Sample { cpu_mhz: Some(mhz), throttles: Some(throttles), ..sample(1500, 10) };
+            let after = SystemSample { cpu_mhz: Some(mhz), throttles: Some(throttles), ..sample(1500, 10) };
             matters(compare(3, 1000, Nanos::from_secs(1), &sample(500, 10), &after))
         };
         assert_eq!((judge(3000.0, 7), judge(2600.0, 7)), (None, None));
@@ -152,5 +154,12 @@ mod tests {
         assert_eq!((slow.cpu_mhz, slow.throttles), (Some([3000.0, 2000.0]), None));
         assert_eq!(judge(3700.0, 7).unwrap().cpu_mhz, Some([3000.0, 3700.0]));
         assert_eq!(judge(3000.0, 9).unwrap().throttles, Some(2));
+    }
+
+    #[test]
+    fn a_share_is_never_more_than_all_the_time() {
+        let (before, after) = (sample(0, 0), sample(0, 142));
+        let found = compare(0, 0, Nanos::from_millis(100), &before, &after);
+        assert_eq!((found.cpu_stall_share, found.io_stall_share), (Some(1.0), Some(1.0)));
     }
 }

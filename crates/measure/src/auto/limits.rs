@@ -8,7 +8,7 @@
 //!
 //! Units: IOs, nanoseconds. Source: paper 001, section 4.2 ("a very large
 //! IOCount" for the baselines) and 5.1 (pause 1 s, "to be conservative", where
-//! nothing lingers; 1,024 IOs suffice for small oscillations).
+//! no effect lasts; 1,024 IOs suffice for small oscillations).
 
 use crate::detect::enough::StopRule;
 use crate::micro::Preset;
@@ -24,7 +24,7 @@ pub struct Limits {
     pub probe_rounds: u32,
     /// IOs of the first part of a long baseline.
     pub first_ios: u64,
-    /// IOs of the plan's own baseline runs, at least: dear IOs that come once in
+    /// IOs of the plan's own baseline runs, at least: expensive IOs that come once in
     /// a thousand must be among them.
     #[serde(default)]
     pub baseline_ios: u64,

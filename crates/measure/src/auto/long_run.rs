@@ -88,12 +88,12 @@ fn agrees(first: &[u64], all: &[u64], rule: &StopRule) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::detect::synthetic::{Series, generate};
+    use crate::detect::synthetic::{SyntheticSeries, generate};
 
     /// Figure 3: 125 IOs at 0.4 ms, then swings between 0.4 and 27 ms.
     #[test]
     fn a_start_up_is_ignored_and_periods_are_covered() {
-        let series = Series {
+        let series = SyntheticSeries {
             ios: 6000,
             start_up_ios: Some(125),
             duty: 0.3,
@@ -101,7 +101,7 @@ mod tests {
             jitter: 0.1,
             noise: 0.05,
             seed: 5,
-            ..Series::default()
+            ..SyntheticSeries::default()
         };
         let found = settle(&generate(&series), &StopRule::default());
         let start_up = found.start_up.expect("a start-up");
@@ -113,14 +113,15 @@ mod tests {
 
     #[test]
     fn a_short_series_asks_for_more_and_a_cap_ends_it() {
-        let noisy = generate(&Series { ios: 4000, noise: 1.0, seed: 2, ..Series::default() });
+        let noisy =
+            generate(&SyntheticSeries { ios: 4000, noise: 1.0, seed: 2, ..SyntheticSeries::default() });
         let found = settle(&noisy[..512], &StopRule::default());
         assert!(found.more_ios > 0 && found.reason != Reason::PreciseEnough);
         let found = settle(&noisy, &StopRule { cap_ios: 300, ..StopRule::default() });
         assert_eq!((found.reason, found.more_ios, found.counts.count), (Reason::Cap, 0, 300));
     }
 
-    /// The first IOs are all cheap, dear ones come too rarely for a period.
+    /// The first IOs are all cheap, expensive ones come too rarely for a period.
     #[test]
     fn what_comes_late_makes_runs_longer() {
         let mut values = vec![1_000_000u64; 1024];

@@ -4,8 +4,8 @@
 //! the time before (a device may be busy for long after its state was enforced);
 //! at once a batch of writes as long as a long
 //! baseline's first part, at once sequential reads until the response times are
-//! back to normal (`detect/lingering.rs`); the reads after are extended, twice as
-//! long each time, until what lingers is over or a cap is hit. The pause is
+//! back to normal (`detect/lasting.rs`); the reads after are extended, twice as
+//! long each time, until what lasts is over or a cap is hit. The pause is
 //! twice the time of the longest effect, and at least a floor. Batches: random
 //! writes; sequential writes by sixteen processes, which many devices turn into
 //! scattered writes; and, where the state that is enforced begins with trims,
@@ -17,8 +17,8 @@
 
 use super::findings::{PauseFound, PauseTest};
 use super::{AutoError, CalibrationRole, Script, words};
-use crate::detect::lingering::{Lingering, lingering, pause_ns};
-use crate::pattern::{Baseline, Basic, Location, Mode, Pattern};
+use crate::detect::lasting::{LastingEffect, lasting_effect, pause_ns};
+use crate::pattern::{Baseline, Basic, Location, Pattern, PatternMode};
 use crate::plan::Step;
 use crate::state::State;
 use uflip_device::{Bytes, Nanos};
@@ -44,7 +44,7 @@ struct Batch {
 }
 
 impl Script<'_> {
-    /// Tests what lingers after the kinds of writes that may be done, and
+    /// Tests what lasts after the kinds of writes that may be done, and
     /// chooses the pause.
     pub(super) fn test_pauses(&mut self) -> Result<(), AutoError> {
         let mut tests = Vec::new();
@@ -102,7 +102,7 @@ impl Script<'_> {
         let half = Bytes(self.options.geometry.capacity.0 / 2 / io_size.0.max(1) * io_size.0);
         let size = Bytes(half.0.min(count.saturating_mul(io_size.0)));
         let trims = Basic {
-            mode: Mode::Trim,
+            mode: PatternMode::Trim,
             location: Location::RandomUnique,
             target_offset: half,
             target_size: Some(size),
@@ -114,7 +114,7 @@ impl Script<'_> {
             pattern: Pattern::Basic(trims),
             count: size.0 / io_size.0.max(1),
             reads: Pattern::Basic(reads),
-            afterwards: Some(Pattern::Basic(Basic { mode: Mode::Write, ..trims })),
+            afterwards: Some(Pattern::Basic(Basic { mode: PatternMode::Write, ..trims })),
         }
     }
 
@@ -131,7 +131,7 @@ impl Script<'_> {
         let before_ns = self.responses(&runs_before[runs_before.len() - 1..])?;
         let found = loop {
             let after_ns = self.responses(&runs_after)?;
-            let found = lingers(&before_ns, &after_ns);
+            let found = lasting(&before_ns, &after_ns);
             let over = found.is_none_or(|l| l.over);
             let cut_short = (after_ns.len() as u64) < count_after;
             if over || cut_short || after_ns.len() as u64 >= self.limits.reads_cap {
@@ -169,9 +169,9 @@ impl Script<'_> {
     }
 }
 
-/// What lingers, the reads after being submitted one right after the other:
+/// What lasts, the reads after being submitted one right after the other:
 /// the time between two parts is the tool's own and not counted.
-fn lingers(before_ns: &[u64], after_ns: &[u64]) -> Option<Lingering> {
+fn lasting(before_ns: &[u64], after_ns: &[u64]) -> Option<LastingEffect> {
     let mut at = 0u64;
     let submit: Vec<u64> = after_ns
         .iter()
@@ -181,5 +181,5 @@ fn lingers(before_ns: &[u64], after_ns: &[u64]) -> Option<Lingering> {
             now
         })
         .collect();
-    lingering(before_ns, after_ns, &submit)
+    lasting_effect(before_ns, after_ns, &submit)
 }

@@ -1,4 +1,4 @@
-//! What the run before left behind: a few dear IOs at the start of a run.
+//! What the run before left behind: a few expensive IOs at the start of a run.
 //!
 //! Method: MSER-5 (K. P. White, M. J. Cobb and S. C. Spratt, "A comparison of five
 //! steady-state truncation heuristics for simulation", Winter Simulation
@@ -8,7 +8,7 @@
 //! [`GAIN`] of what it was, and no further than [`LONGEST`] IOs.
 //!
 //! Units: IOs, nanoseconds. This is no start-up phase: nothing is delayed; work
-//! that an earlier run put off is paid for. Limits: a rare dear IO that happens
+//! that an earlier run put off is paid for. Limits: a rare expensive IO that happens
 //! to come early is cut off as well.
 
 /// IOs of a batch.
@@ -43,7 +43,7 @@ pub(super) fn transient(response_ns: &[u64]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::detect::synthetic::{Series, generate};
+    use crate::detect::synthetic::{SyntheticSeries, generate};
 
     #[test]
     fn a_merge_left_over_is_cut_off_and_noise_is_not() {
@@ -53,7 +53,7 @@ mod tests {
         (values[0], values[9]) = (453_000_000, 126_000_000);
         assert_eq!(transient(&values), 10);
         for seed in 0..50 {
-            let series = Series { ios: 1024, noise: 0.8, seed, ..Series::default() };
+            let series = SyntheticSeries { ios: 1024, noise: 0.8, seed, ..SyntheticSeries::default() };
             assert_eq!(transient(&generate(&series)), 0, "{seed}");
         }
         assert_eq!((transient(&[]), transient(&[5; 7]), transient(&[5; 100])), (0, 0, 0));

@@ -27,6 +27,22 @@ pub(super) fn state(state: &StateFound) -> String {
     format!("state {}: {verdict} after {} rounds, RW {level}", state.enforced, state.runs.len())
 }
 
+/// That a long baseline ended before it was long enough.
+pub(super) fn ended_early(name: &str, found: &BaselineFound) -> String {
+    let ended = format!("{name}: the long baseline ended after {} IOs before", found.ios);
+    match found.interval.and_then(|i| i.relative_half_width()) {
+        // Narrow, and yet too few IOs were there to trust it, or their halves differ.
+        Some(width) if width < 0.05 => {
+            format!(
+                "{ended} there were enough to tell how well its mean is known (±{:.1} % by these).",
+                100.0 * width
+            )
+        }
+        Some(width) => format!("{ended} its mean was known to 5 %; it is ±{:.0} %.", 100.0 * width),
+        None => format!("{ended} its mean was known to 5 %; it is unknown."),
+    }
+}
+
 /// What a long baseline tells.
 pub(super) fn baseline(name: &str, found: &BaselineFound) -> String {
     let mean = found.interval.map_or("unknown".to_string(), |i| {
@@ -81,4 +97,29 @@ pub(super) fn pause(pause: &PauseFound) -> String {
         .collect();
     let what = if what.is_empty() { "not tested".to_string() } else { what.join("; ") };
     format!("pause between runs {}: {what}", pause.between_runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_baseline_that_ended_early_does_not_contradict_its_own_interval() {
+        let found = |interval: serde_json::Value| -> BaselineFound {
+            let text = serde_json::json!({
+                "runs": [3], "ios": 1088, "start_up": null, "transient_ios": 0, "period": null, "io_ignore": 0,
+                "io_count": 1088, "interval": interval, "reason": "too_few", "capped": true,
+            });
+            serde_json::from_value(text).unwrap()
+        };
+        let interval = |low: f64, high: f64| {
+            serde_json::json!({ "mean_ns": 100.0, "low_ns": low, "high_ns": high, "level": 0.95, "n": 1088,
+                "batches": 34, "method": "batch_means" })
+        };
+        let narrow = ended_early("SW", &found(interval(99.9, 100.1)));
+        assert!(narrow.contains("1088 IOs") && !narrow.contains("before its mean was known"), "{narrow}");
+        let wide = ended_early("SW", &found(interval(80.0, 120.0)));
+        assert!(wide.contains("before its mean was known to 5 %; it is ±20 %"), "{wide}");
+        assert!(ended_early("SW", &found(serde_json::Value::Null)).contains("unknown"));
+    }
 }

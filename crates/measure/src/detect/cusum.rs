@@ -1,4 +1,4 @@
-//! The common core of start-up and lingering: is the beginning of a series a
+//! The common core of start-up and lasting effects: is the beginning of a series a
 //! phase of its own, or just one more swing of what follows?
 //!
 //! Method: the cumulative sum of deviations from the running level finds where
@@ -21,7 +21,7 @@ use super::series::{mean, slope, student_t};
 
 /// A first phase as the cumulative sum sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Phase {
+pub(crate) struct FirstPhase {
     /// IOs in it.
     pub ios: usize,
     /// Level of what follows minus its own; positive where it is lower.
@@ -72,7 +72,7 @@ fn usual_height(found: &mut [(f64, usize)], ios: usize, share: f64) -> f64 {
 /// Weighs the first phase `head` (of lower level, where `sign` is 1, of higher
 /// where it is -1) against the excursions of `rest`. None where there is no
 /// shift in that direction.
-pub(crate) fn weigh(head: &[f64], rest: &[f64], sign: f64, share: f64) -> Option<Phase> {
+pub(crate) fn weigh(head: &[f64], rest: &[f64], sign: f64, share: f64) -> Option<FirstPhase> {
     if head.is_empty() || rest.is_empty() {
         return None;
     }
@@ -88,7 +88,7 @@ pub(crate) fn weigh(head: &[f64], rest: &[f64], sign: f64, share: f64) -> Option
     let cycle = if found.is_empty() { 1.0 } else { lengths as f64 / found.len() as f64 };
     let as_deep: usize = found.iter().filter(|e| e.0 >= depth).map(|e| e.1).sum();
     let usual = usual_height(&mut found, rest.len(), share).max(shift / 2.0);
-    Some(Phase {
+    Some(FirstPhase {
         ios: head.len(),
         shift: sign * shift,
         margin: depth / usual,
@@ -122,7 +122,7 @@ pub(crate) fn locate(scores: &[f64], level: f64, sign: f64) -> usize {
 
 /// A straight line through block means of a series, with its errors.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
+pub(crate) struct RestLine {
     /// IOs in a block.
     width: f64,
     /// Blocks.
@@ -141,7 +141,7 @@ pub(crate) struct Line {
 /// The line through `rest`, its blocks at most `widest` IOs, or whole periods.
 /// Blocks keep correlation within them from mattering, as in batch means. None
 /// where `rest` holds fewer than 8 blocks.
-pub(crate) fn line(rest: &[f64], widest: usize, period_ios: Option<f64>) -> Option<Line> {
+pub(crate) fn line(rest: &[f64], widest: usize, period_ios: Option<f64>) -> Option<RestLine> {
     const MIN_BLOCKS: usize = 8;
     const BLOCKS: usize = 24;
     if rest.len() < MIN_BLOCKS || widest == 0 {
@@ -164,10 +164,10 @@ pub(crate) fn line(rest: &[f64], widest: usize, period_ios: Option<f64>) -> Opti
     let spread = (squares / (m - 2.0) * widen).sqrt().max(1e-9 * level.abs().max(1.0));
     let moment = |power: i32| rest.iter().map(|x| (x - level).powi(power)).sum::<f64>() / rest.len() as f64;
     let skewness = if squares > 0.0 && period_ios.is_none() { moment(3) / moment(2).powf(1.5) } else { 0.0 };
-    Some(Line { width: width as f64, blocks: m, level, rise, spread, skewness })
+    Some(RestLine { width: width as f64, blocks: m, level, rise, spread, skewness })
 }
 
-impl Line {
+impl RestLine {
     /// The rise per IO where it is more than chance (3 standard errors), else 0.
     pub(crate) fn trend(&self) -> f64 {
         let error = self.spread * (12.0 / (self.blocks * (self.blocks * self.blocks - 1.0))).sqrt();

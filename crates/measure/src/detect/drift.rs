@@ -32,7 +32,7 @@ impl From<&MeanInterval> for Level {
 
 /// A ratio and what it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ratio {
+pub struct CostRatio {
     /// The ratio of the means.
     pub ratio: f64,
     /// Lower end.
@@ -48,7 +48,7 @@ fn open_end<'de, D: serde::Deserializer<'de>>(input: D) -> Result<f64, D::Error>
 }
 
 /// `of` relative to `to`. None where a mean is not positive.
-pub fn ratio(of: &Level, to: &Level) -> Option<Ratio> {
+pub fn ratio(of: &Level, to: &Level) -> Option<CostRatio> {
     let positive = |l: &Level| l.mean_ns > 0.0 && l.mean_ns.is_finite();
     if !positive(of) || !positive(to) {
         return None;
@@ -59,17 +59,17 @@ pub fn ratio(of: &Level, to: &Level) -> Option<Ratio> {
     let value = of.mean_ns / to.mean_ns;
     let low = value * (-below(of).hypot(above(to))).exp();
     let high = value * above(of).hypot(below(to)).exp();
-    Some(Ratio { ratio: value, low, high })
+    Some(CostRatio { ratio: value, low, high })
 }
 
 /// Two probes of the same thing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
     /// The later one relative to the earlier one.
-    pub ratio: Ratio,
+    pub ratio: CostRatio,
     /// The change is certain (the interval excludes 1) and larger than tolerated.
     pub drifted: bool,
-    /// No change beyond what is tolerated fits the interval: surely stable. Both
+    /// No change beyond what is tolerated fits the interval: decidedly stable. Both
     /// false means that the probes were too short to tell.
     pub stable: bool,
 }
@@ -88,7 +88,7 @@ pub fn drift(before: &Level, after: &Level, tolerance: f64) -> Option<Drift> {
 #[cfg(test)]
 mod tests {
     use super::super::interval::batch_means;
-    use super::super::synthetic::{Series, generate};
+    use super::super::synthetic::{SyntheticSeries, generate};
     use super::*;
 
     fn level(mean_ns: f64, relative: f64) -> Level {
@@ -115,8 +115,14 @@ mod tests {
         let mut held = 0;
         for seed in 0..400 {
             let series = |seed, cheap_ns| {
-                let series =
-                    Series { ios: 600, cheap_ns, noise: 0.6, correlation: 0.3, seed, ..Series::default() };
+                let series = SyntheticSeries {
+                    ios: 600,
+                    cheap_ns,
+                    noise: 0.6,
+                    correlation: 0.3,
+                    seed,
+                    ..SyntheticSeries::default()
+                };
                 Level::from(&batch_means(&generate(&series), None, 0.95).unwrap())
             };
             let found = ratio(&series(2 * seed, 2e6), &series(2 * seed + 1, 1e6)).unwrap();
@@ -134,6 +140,6 @@ mod tests {
         assert_eq!(high_open.high, f64::INFINITY);
         let text = serde_json::to_string(&high_open).unwrap();
         assert!(text.contains("null"), "{text}");
-        assert_eq!(serde_json::from_str::<Ratio>(&text).unwrap(), high_open);
+        assert_eq!(serde_json::from_str::<CostRatio>(&text).unwrap(), high_open);
     }
 }

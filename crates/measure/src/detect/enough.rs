@@ -69,7 +69,7 @@ pub enum Reason {
 
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct LengthVerdict {
     /// Why.
     pub reason: Reason,
     /// IOs to submit before asking again; 0 to stop.
@@ -80,7 +80,7 @@ pub struct Verdict {
     pub interval: Option<MeanInterval>,
 }
 
-impl Verdict {
+impl LengthVerdict {
     /// Whether the run is over.
     pub fn stop(&self) -> bool {
         matches!(self.reason, Reason::PreciseEnough | Reason::Cap)
@@ -90,14 +90,14 @@ impl Verdict {
 /// Whether `response_ns`, the running phase so far (IOIgnore left out), is long
 /// enough. `period_ios` is the running phase's, if it has one. Ask again only
 /// after `more_ios` further IOs: asking more often makes intervals too narrow.
-pub fn enough(response_ns: &[u64], period_ios: Option<f64>, rule: &StopRule) -> Verdict {
+pub fn enough(response_ns: &[u64], period_ios: Option<f64>, rule: &StopRule) -> LengthVerdict {
     assert!(rule.relative_half_width > 0.0, "no interval is narrower than nothing");
     let n = response_ns.len() as u64;
     let period = period_ios.filter(|p| p.is_finite() && *p >= 2.0);
     let minimum = minimum_ios(period, rule);
     let found = batch_means(response_ns, period, rule.level);
     let width = found.and_then(|i| if i.high_ns == i.low_ns { Some(0.0) } else { i.relative_half_width() });
-    let verdict = |reason, more_ios: u64, expected_ios: u64| Verdict {
+    let verdict = |reason, more_ios: u64, expected_ios: u64| LengthVerdict {
         reason,
         more_ios,
         expected_ios,
@@ -162,11 +162,11 @@ fn halves_agree(response_ns: &[u64], period: Option<f64>, relative: f64) -> bool
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Series, generate, running_mean_ns};
+    use super::super::synthetic::{SyntheticSeries, generate, running_mean_ns};
     use super::*;
 
     /// Follows the rule through a long series: IOs used and the last verdict.
-    fn follow(values: &[u64], period: Option<f64>, rule: &StopRule) -> (usize, Verdict, u32) {
+    fn follow(values: &[u64], period: Option<f64>, rule: &StopRule) -> (usize, LengthVerdict, u32) {
         let (mut n, mut looks) = (0, 0);
         loop {
             let verdict = enough(&values[..n], period, rule);
@@ -184,7 +184,8 @@ mod tests {
         let rule = StopRule::default();
         let (n, verdict, _) = follow(&[7; 200_000], None, &rule);
         assert_eq!((n, verdict.reason), (128, Reason::PreciseEnough));
-        let noisy = generate(&Series { ios: 200_000, noise: 1.0, seed: 2, ..Series::default() });
+        let noisy =
+            generate(&SyntheticSeries { ios: 200_000, noise: 1.0, seed: 2, ..SyntheticSeries::default() });
         let (n, verdict, looks) = follow(&noisy, None, &rule);
         // 1.96 * sqrt(e - 1) / (0.05 / 1.05) squared is 2911.
         assert!((1500..12_000).contains(&n) && looks < 10, "{n} {looks}");
@@ -193,13 +194,13 @@ mod tests {
 
     #[test]
     fn a_period_is_covered_and_a_cap_is_said() {
-        let series = Series {
+        let series = SyntheticSeries {
             ios: 200_000,
             duty: 0.05,
             period_ios: Some(100.0),
             noise: 0.02,
             seed: 3,
-            ..Series::default()
+            ..SyntheticSeries::default()
         };
         let values = generate(&series);
         let rule = StopRule::default();

@@ -34,7 +34,7 @@ const MAX_LAG: usize = 4096;
 /// How an interval was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Method {
+pub enum IntervalMethod {
     /// Batch means with Student's t, corrected for skewness and correlation.
     BatchMeans,
     /// Circular block bootstrap, percentiles.
@@ -57,7 +57,7 @@ pub struct MeanInterval {
     /// Batches or blocks.
     pub batches: u64,
     /// How it was made.
-    pub method: Method,
+    pub method: IntervalMethod,
 }
 
 impl MeanInterval {
@@ -157,7 +157,7 @@ fn of_batches(means: &[f64], n: u64, level: f64) -> MeanInterval {
         level,
         n,
         batches: means.len() as u64,
-        method: Method::BatchMeans,
+        method: IntervalMethod::BatchMeans,
     }
 }
 
@@ -233,13 +233,13 @@ pub fn block_bootstrap(
         level,
         n: n as u64,
         batches: blocks as u64,
-        method: Method::BlockBootstrap,
+        method: IntervalMethod::BlockBootstrap,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Series, generate};
+    use super::super::synthetic::{SyntheticSeries, generate};
     use super::*;
 
     #[test]
@@ -259,7 +259,8 @@ mod tests {
         let (low, high) = around(&skewed, 0.95);
         assert!(low < 0.0 && high > -1.3 * low, "{low} {high}");
         let series = |correlation, seed| {
-            let series = Series { ios: 3000, noise: 0.3, correlation, seed, ..Series::default() };
+            let series =
+                SyntheticSeries { ios: 3000, noise: 0.3, correlation, seed, ..SyntheticSeries::default() };
             batch_means(&generate(&series), None, 0.95).unwrap().relative_half_width().unwrap()
         };
         let ratio: f64 = (0..20).map(|seed| series(0.8, seed) / series(0.0, seed)).sum::<f64>() / 20.0;
@@ -269,13 +270,13 @@ mod tests {
 
     #[test]
     fn batches_are_whole_periods() {
-        let series = Series {
+        let series = SyntheticSeries {
             ios: 5000,
             duty: 0.1,
             period_ios: Some(12.5),
             noise: 0.01,
             seed: 1,
-            ..Series::default()
+            ..SyntheticSeries::default()
         };
         let values = generate(&series);
         let found = batch_means(&values, Some(12.5), 0.95).unwrap();
@@ -289,7 +290,13 @@ mod tests {
 
     #[test]
     fn the_autocorrelation_time_is_that_of_the_process() {
-        let series = Series { ios: 100_000, noise: 0.05, correlation: 0.8, seed: 2, ..Series::default() };
+        let series = SyntheticSeries {
+            ios: 100_000,
+            noise: 0.05,
+            correlation: 0.8,
+            seed: 2,
+            ..SyntheticSeries::default()
+        };
         let time = autocorrelation_time_ios(&generate(&series)).unwrap();
         assert!((time / 9.0 - 1.0).abs() < 0.15, "{time}");
         assert_eq!(autocorrelation_time_ios(&[7; 1000]), None);

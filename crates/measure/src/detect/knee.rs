@@ -17,8 +17,8 @@
 
 mod line;
 
-pub use super::drift::{Level, Ratio, ratio};
-pub use line::{Estimate, Granularity, granularity};
+pub use super::drift::{CostRatio, Level, ratio};
+pub use line::{Estimate, GranularityLine, granularity};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub const PENALTY: f64 = 1.1;
 
 /// One point of a curve: the varying parameter's value and the cost there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CurvePoint {
+pub struct KneePoint {
     /// TargetSize or IOShift or IOSize in bytes, Partitions, Incr, or Pause in ns.
     pub value: i64,
     /// Mean response time there.
@@ -44,20 +44,20 @@ pub struct Knee {
     /// It.
     pub value: i64,
     /// The largest value that is cheap whatever the costs are within their
-    /// intervals; None where even the smallest is not surely cheap.
+    /// intervals; None where even the smallest is not decided to be cheap.
     pub at_least: Option<i64>,
     /// The largest value that can be cheap within the intervals.
     pub at_most: i64,
     /// Cost at the knee relative to SW.
-    pub factor: Ratio,
+    pub factor: CostRatio,
     /// The largest cost up to the knee relative to SW, as Table 3 prints it.
-    pub worst_factor: Ratio,
+    pub worst_factor: CostRatio,
     /// The values that decided: the knee and the first expensive one after it.
     pub rests_on: Vec<i64>,
 }
 
 /// The points by rising value.
-fn sorted(curve: &[CurvePoint]) -> Vec<CurvePoint> {
+fn sorted(curve: &[KneePoint]) -> Vec<KneePoint> {
     let mut points = curve.to_vec();
     points.sort_by_key(|p| p.value);
     points
@@ -66,9 +66,9 @@ fn sorted(curve: &[CurvePoint]) -> Vec<CurvePoint> {
 /// The last point of the first stretch of points that cost at most `limit`
 /// relative to `base`. Points before the stretch may be expensive (an area of a
 /// few IOs is written in place); one that only may be cheap does not end it.
-fn knee(curve: &[CurvePoint], base: &Level, sw: &Level, limit: f64) -> Option<Knee> {
+fn knee(curve: &[KneePoint], base: &Level, sw: &Level, limit: f64) -> Option<Knee> {
     let points = sorted(curve);
-    let shares: Vec<Ratio> = points.iter().map(|p| ratio(&p.cost, base)).collect::<Option<_>>()?;
+    let shares: Vec<CostRatio> = points.iter().map(|p| ratio(&p.cost, base)).collect::<Option<_>>()?;
     let first = shares.iter().position(|s| s.ratio <= limit)?;
     let end = (first..shares.len()).find(|&i| shares[i].low > limit).unwrap_or(shares.len());
     let last = (first..end).rev().find(|&i| shares[i].ratio <= limit)?;
@@ -89,7 +89,7 @@ fn knee(curve: &[CurvePoint], base: &Level, sw: &Level, limit: f64) -> Option<Kn
 /// most a quarter of one over the whole device (`rw`). `curve` is RW over
 /// TargetSize. None where no area is cheap. Reaching the curve's largest value
 /// means that it has no knee within it.
-pub fn locality(curve: &[CurvePoint], rw: &Level, sw: &Level) -> Option<Knee> {
+pub fn locality(curve: &[KneePoint], rw: &Level, sw: &Level) -> Option<Knee> {
     knee(curve, rw, sw, CHEAP_SHARE)
 }
 
@@ -97,9 +97,9 @@ pub fn locality(curve: &[CurvePoint], rw: &Level, sw: &Level) -> Option<Knee> {
 /// ones: the largest number at which they cost at most a quarter of `rw`, or,
 /// where random writes are not that expensive, about as much as `sw`. `curve` is
 /// SW over Partitions.
-pub fn partitions(curve: &[CurvePoint], sw: &Level, rw: &Level) -> Option<Knee> {
-    let dear = ratio(rw, sw)?;
-    if CHEAP_SHARE * dear.ratio >= SAME {
+pub fn partitions(curve: &[KneePoint], sw: &Level, rw: &Level) -> Option<Knee> {
+    let expensive = ratio(rw, sw)?;
+    if CHEAP_SHARE * expensive.ratio >= SAME {
         knee(curve, rw, sw, CHEAP_SHARE)
     } else {
         knee(curve, sw, sw, SAME)
@@ -108,21 +108,21 @@ pub fn partitions(curve: &[CurvePoint], sw: &Level, rw: &Level) -> Option<Knee> 
 
 /// What alignment costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Alignment {
+pub struct AlignmentPenalty {
     /// The smallest unit whose multiples are not penalised; None where every
     /// shift measured is.
     pub unit_bytes: Option<i64>,
     /// Cost of the penalised shifts relative to aligned IOs: the largest.
-    pub penalty: Ratio,
+    pub penalty: CostRatio,
     /// The penalised shifts.
     pub rests_on: Vec<i64>,
 }
 
 /// The alignment unit from a curve over IOShift and the cost of `aligned` IOs.
 /// None where no shift costs [`PENALTY`] times as much beyond its interval.
-pub fn alignment(curve: &[CurvePoint], aligned: &Level) -> Option<Alignment> {
+pub fn alignment(curve: &[KneePoint], aligned: &Level) -> Option<AlignmentPenalty> {
     let points = sorted(curve);
-    let mut penalised: Vec<(i64, Ratio)> = Vec::new();
+    let mut penalised: Vec<(i64, CostRatio)> = Vec::new();
     for point in points.iter().filter(|p| p.value > 0) {
         let found = ratio(&point.cost, aligned)?;
         if found.ratio >= PENALTY && found.low > 1.0 {
@@ -131,7 +131,7 @@ pub fn alignment(curve: &[CurvePoint], aligned: &Level) -> Option<Alignment> {
     }
     let penalty = penalised.iter().map(|p| p.1).max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
     let fits = |unit: i64| unit > 0 && penalised.iter().all(|(shift, _)| shift % unit != 0);
-    Some(Alignment {
+    Some(AlignmentPenalty {
         unit_bytes: points.iter().map(|p| p.value).find(|&unit| fits(unit)),
         penalty,
         rests_on: penalised.iter().map(|p| p.0).collect(),
@@ -146,18 +146,18 @@ pub struct PauseRw {
     /// The longest Pause measured at which it does not: the truth lies between.
     pub above_ns: Option<i64>,
     /// Cost at `pause_ns` relative to SW.
-    pub factor: Ratio,
+    pub factor: CostRatio,
 }
 
 /// The smallest Pause from which on RW costs at most [`SAME`] times SW. `curve`
 /// is RW over Pause, `rw` without one. None where no pause does that, or none is
 /// needed.
-pub fn pause_rw(curve: &[CurvePoint], rw: &Level, sw: &Level) -> Option<PauseRw> {
+pub fn pause_rw(curve: &[KneePoint], rw: &Level, sw: &Level) -> Option<PauseRw> {
     if ratio(rw, sw)?.ratio <= SAME {
         return None;
     }
     let points = sorted(curve);
-    let factors: Vec<Ratio> = points.iter().map(|p| ratio(&p.cost, sw)).collect::<Option<_>>()?;
+    let factors: Vec<CostRatio> = points.iter().map(|p| ratio(&p.cost, sw)).collect::<Option<_>>()?;
     let after = factors.iter().rposition(|f| f.ratio > SAME).map_or(0, |i| i + 1);
     let point = points.get(after)?;
     let above_ns = after.checked_sub(1).map(|i| points[i].value);

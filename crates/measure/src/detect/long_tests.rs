@@ -1,7 +1,7 @@
 use super::super::interval::batch_means;
 use super::super::spread::Cause;
 use super::super::startup::start_up;
-use super::super::synthetic::{Series, generate};
+use super::super::synthetic::{SyntheticSeries, generate};
 use super::*;
 
 fn phase(values: &[u64]) -> Phase {
@@ -42,7 +42,7 @@ fn longer_mean(values: &[u64]) -> f64 {
 }
 
 /// The same series kept whole and not: start-up, period, mean and interval.
-fn agrees(series: &Series, block: u64) {
+fn agrees(series: &SyntheticSeries, block: u64) {
     let values = generate(series);
     let kept = phase(&values);
     assert_eq!(long(&kept).block_ios, block);
@@ -91,12 +91,18 @@ const BESIDE: f64 = 2.0 * 3.0 / 2184.0;
 /// series the width hangs on where the edges happen to fall.
 #[test]
 fn intervals_of_long_series_are_as_wide_and_as_right_as_exact_ones() {
-    let base = Series { ios: 10_200, duty: 0.3, period_ios: Some(625.0), jitter: 0.02, ..Series::default() };
+    let base = SyntheticSeries {
+        ios: 10_200,
+        duty: 0.3,
+        period_ios: Some(625.0),
+        jitter: 0.02,
+        ..SyntheticSeries::default()
+    };
     let truth = super::super::synthetic::running_mean_ns(&base);
     let (mut squares, mut right, mut n) = ([0.0; 2], [0usize; 2], 0.0);
     for seed in 0..40u64 {
         let phase = (seed as f64 * 0.618).fract();
-        let values = generate(&Series { seed, phase, noise: 0.1, ..base });
+        let values = generate(&SyntheticSeries { seed, phase, noise: 0.1, ..base });
         let mut kept = Condensed::new(1 << 11);
         values.iter().for_each(|ns| kept.push(*ns));
         assert_eq!(kept.block_ios(), 8);
@@ -121,8 +127,13 @@ fn intervals_of_long_series_are_as_wide_and_as_right_as_exact_ones() {
 #[test]
 fn batches_are_longer_than_what_lasts_in_the_blocks() {
     let level = |seed: u64, ios: usize| {
-        let slow =
-            generate(&Series { ios: ios / 500, noise: 0.5, correlation: 0.9, seed, ..Series::default() });
+        let slow = generate(&SyntheticSeries {
+            ios: ios / 500,
+            noise: 0.5,
+            correlation: 0.9,
+            seed,
+            ..SyntheticSeries::default()
+        });
         let mut kept = Condensed::new(1 << 9);
         slow.iter().flat_map(|ns| [*ns; 500]).for_each(|ns| kept.push(ns));
         interval::batch_means_of_long(&kept, None, 0.95)
@@ -136,18 +147,26 @@ fn batches_are_longer_than_what_lasts_in_the_blocks() {
 
 #[test]
 fn what_is_found_in_a_long_run_is_what_is_found_in_all_of_it() {
-    let base = Series { ios: 1_300_000, noise: 0.1, outliers: 0.001, ..Series::default() };
-    let mtron = Series { start_up_ios: Some(125), duty: 0.3, period_ios: Some(30.0), jitter: 0.1, ..base };
-    agrees(&Series { seed: 1, ..mtron.clone() }, 8);
+    let base = SyntheticSeries { ios: 1_300_000, noise: 0.1, outliers: 0.001, ..SyntheticSeries::default() };
+    let mtron =
+        SyntheticSeries { start_up_ios: Some(125), duty: 0.3, period_ios: Some(30.0), jitter: 0.1, ..base };
+    agrees(&SyntheticSeries { seed: 1, ..mtron.clone() }, 8);
     // Longer than the window tells: found by the blocks.
-    let slow = Series { start_up_ios: Some(150_000), period_ios: Some(80_000.0), jitter: 0.02, ..mtron };
-    agrees(&Series { seed: 2, ..slow }, 8);
+    let slow =
+        SyntheticSeries { start_up_ios: Some(150_000), period_ios: Some(80_000.0), jitter: 0.02, ..mtron };
+    agrees(&SyntheticSeries { seed: 2, ..slow }, 8);
 }
 
 #[test]
 fn repeats_that_are_too_long_are_told_apart_as_short_ones_are() {
     let run = |(seed, cheap_ns): (usize, f64)| {
-        generate(&Series { ios: 1 << 17, cheap_ns, noise: 0.1, seed: seed as u64, ..Series::default() })
+        generate(&SyntheticSeries {
+            ios: 1 << 17,
+            cheap_ns,
+            noise: 0.1,
+            seed: seed as u64,
+            ..SyntheticSeries::default()
+        })
     };
     let of = |levels: [f64; 3]| levels.into_iter().enumerate().map(run).collect::<Vec<_>>();
     let cause = |runs: &[Vec<u64>]| {

@@ -168,13 +168,13 @@ fn refined(scores: &[f64], ios: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Series, generate};
+    use super::super::synthetic::{SyntheticSeries, generate};
     use super::*;
 
     #[test]
     fn kingston_dti_oscillates_every_128_ios() {
         for ios in [1024, 5120, 100_000] {
-            let series = Series {
+            let series = SyntheticSeries {
                 ios,
                 cheap_ns: 2e6,
                 expensive_ns: 130e6,
@@ -183,7 +183,7 @@ mod tests {
                 phase: 0.3,
                 noise: 0.05,
                 seed: 1,
-                ..Series::default()
+                ..SyntheticSeries::default()
             };
             let found = period(&generate(&series)).expect("a period");
             assert!((found.ios - 128.0).abs() < 1.5, "{found:?}");
@@ -201,7 +201,7 @@ mod tests {
             (40.0, 0.5, 0.1),
             (250.0, 0.02, 0.15),
         ] {
-            let series = Series {
+            let series = SyntheticSeries {
                 ios: 10_000,
                 duty,
                 period_ios: Some(truth),
@@ -209,7 +209,7 @@ mod tests {
                 noise: 0.1,
                 outliers: 0.002,
                 seed: 8,
-                ..Series::default()
+                ..SyntheticSeries::default()
             };
             let found = period(&generate(&series)).unwrap_or_else(|| panic!("no period for {truth}"));
             assert!((found.ios / truth - 1.0).abs() < 0.1, "{truth}: {found:?}");
@@ -232,7 +232,8 @@ mod tests {
         for (noise, correlation, drift, duty) in
             [(0.4, 0.0, 1.0, 0.0), (0.3, 0.9, 1.0, 0.0), (0.05, 0.0, 3.0, 0.0), (0.1, 0.0, 1.0, 0.02)]
         {
-            let series = Series { noise, correlation, drift, duty, seed: 4, ..Series::default() };
+            let series =
+                SyntheticSeries { noise, correlation, drift, duty, seed: 4, ..SyntheticSeries::default() };
             assert_eq!(period(&generate(&series)), None, "{series:?}");
         }
         let none: [&[u64]; 6] = [&[], &[1], &[5; 4], &[5; 1000], &[u64::MAX; 64], &[1, u64::MAX, 1]];

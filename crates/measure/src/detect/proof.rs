@@ -12,11 +12,11 @@
 //! Units: counts of series. Equal seeds give equal counts.
 
 use super::enough::{Reason, StopRule, enough};
-use super::interval::{MeanInterval, Method, batch_means, block_bootstrap};
-use super::lingering::lingering;
+use super::interval::{IntervalMethod, MeanInterval, batch_means, block_bootstrap};
+use super::lasting::lasting_effect;
 use super::period::period;
 use super::startup::start_up;
-use super::synthetic::{Series, gauss, generate, running_mean_ns};
+use super::synthetic::{SyntheticSeries, gauss, generate, running_mean_ns};
 use uflip_device::rng::{Rng, derive_seed};
 
 fn log_uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
@@ -28,10 +28,10 @@ fn one_in(rng: &mut Rng, n: u64) -> bool {
 }
 
 /// A random running phase that oscillates, without a start-up.
-pub fn oscillating(rng: &mut Rng) -> Series {
+pub fn oscillating(rng: &mut Rng) -> SyntheticSeries {
     let cheap_ns = log_uniform(rng, 50e3, 3e6);
     let period = log_uniform(rng, 4.0, 300.0).round();
-    Series {
+    SyntheticSeries {
         ios: log_uniform(rng, (period * 12.0).max(512.0), 20_000.0) as usize,
         cheap_ns,
         start_up_ns: cheap_ns,
@@ -45,14 +45,17 @@ pub fn oscillating(rng: &mut Rng) -> Series {
         outliers: if one_in(rng, 2) { 0.0 } else { 0.003 * rng.unit() },
         drift: if one_in(rng, 3) { log_uniform(rng, 0.7, 1.4) } else { 1.0 },
         seed: rng.next_u64(),
-        ..Series::default()
+        ..SyntheticSeries::default()
     }
 }
 
 /// A random running phase without a period: noise, or expensive IOs at random.
-pub fn aperiodic(rng: &mut Rng) -> Series {
-    let mut series =
-        Series { period_ios: None, ios: log_uniform(rng, 200.0, 20_000.0) as usize, ..oscillating(rng) };
+pub fn aperiodic(rng: &mut Rng) -> SyntheticSeries {
+    let mut series = SyntheticSeries {
+        period_ios: None,
+        ios: log_uniform(rng, 200.0, 20_000.0) as usize,
+        ..oscillating(rng)
+    };
     if one_in(rng, 2) {
         series.duty = 0.0;
     }
@@ -63,7 +66,7 @@ pub fn aperiodic(rng: &mut Rng) -> Series {
 }
 
 /// `series` with a random start-up, long enough and different enough to matter.
-pub fn with_start_up(rng: &mut Rng, mut series: Series) -> Series {
+pub fn with_start_up(rng: &mut Rng, mut series: SyntheticSeries) -> SyntheticSeries {
     let share = match series.period_ios {
         Some(period) => (series.duty * period).round().max(1.0) / period,
         None => series.duty,
@@ -178,20 +181,25 @@ pub fn periods(n: u64, seed: u64) -> PeriodCounts {
 }
 
 /// The kinds of correlation and tail that intervals are tried on.
-pub fn kinds() -> Vec<(&'static str, Series)> {
-    let base = Series { outlier_tail: 3.0, ..Series::default() };
-    let noisy = Series { noise: 0.5, ..base.clone() };
-    let periodic =
-        |period, duty, jitter| Series { noise: 0.2, duty, period_ios: Some(period), jitter, ..base.clone() };
+pub fn kinds() -> Vec<(&'static str, SyntheticSeries)> {
+    let base = SyntheticSeries { outlier_tail: 3.0, ..SyntheticSeries::default() };
+    let noisy = SyntheticSeries { noise: 0.5, ..base.clone() };
+    let periodic = |period, duty, jitter| SyntheticSeries {
+        noise: 0.2,
+        duty,
+        period_ios: Some(period),
+        jitter,
+        ..base.clone()
+    };
     vec![
         ("independent", noisy.clone()),
-        ("AR(1) 0.5", Series { correlation: 0.5, ..noisy.clone() }),
-        ("AR(1) 0.9", Series { correlation: 0.9, ..noisy }),
+        ("AR(1) 0.5", SyntheticSeries { correlation: 0.5, ..noisy.clone() }),
+        ("AR(1) 0.9", SyntheticSeries { correlation: 0.9, ..noisy }),
         ("period 40", periodic(40.0, 0.1, 0.0)),
         ("period 40, jitter", periodic(40.0, 0.1, 0.1)),
         ("period 128, one spike", periodic(128.0, 0.005, 0.02)),
-        ("spikes 2 % at random", Series { noise: 0.3, duty: 0.02, ..base.clone() }),
-        ("Pareto outliers 0.5 %", Series { noise: 0.3, outliers: 0.005, ..base }),
+        ("spikes 2 % at random", SyntheticSeries { noise: 0.3, duty: 0.02, ..base.clone() }),
+        ("Pareto outliers 0.5 %", SyntheticSeries { noise: 0.3, outliers: 0.005, ..base }),
     ]
 }
 
@@ -203,7 +211,7 @@ pub struct Coverage {
     /// IOs of each.
     pub ios: usize,
     /// How the interval was made.
-    pub method: Method,
+    pub method: IntervalMethod,
     /// Intervals made; fewer than asked for where series were too short.
     pub tried: u64,
     /// Of these, hold the true mean.
@@ -217,22 +225,28 @@ pub fn coverage(n: u64, seed: u64, lengths: &[usize]) -> Vec<Coverage> {
     let mut all = Vec::new();
     for (kind, series) in kinds() {
         for &ios in lengths {
-            for method in [Method::BatchMeans, Method::BlockBootstrap] {
-                all.push(cover(kind, &Series { ios, ..series.clone() }, method, n, seed));
+            for method in [IntervalMethod::BatchMeans, IntervalMethod::BlockBootstrap] {
+                all.push(cover(kind, &SyntheticSeries { ios, ..series.clone() }, method, n, seed));
             }
         }
     }
     all
 }
 
-fn cover(kind: &'static str, series: &Series, method: Method, n: u64, seed: u64) -> Coverage {
+fn cover(
+    kind: &'static str,
+    series: &SyntheticSeries,
+    method: IntervalMethod,
+    n: u64,
+    seed: u64,
+) -> Coverage {
     let mut found = Coverage { kind, ios: series.ios, method, tried: 0, held: 0, half_width: 0.0 };
     let truth = running_mean_ns(series);
     for i in 0..n {
         let values = generate(&redrawn(series, seed ^ 0x22, i));
         let interval = match method {
-            Method::BatchMeans => batch_means(&values, series.period_ios, 0.95),
-            Method::BlockBootstrap => block_bootstrap(&values, series.period_ios, 0.95, 400, i),
+            IntervalMethod::BatchMeans => batch_means(&values, series.period_ios, 0.95),
+            IntervalMethod::BlockBootstrap => block_bootstrap(&values, series.period_ios, 0.95, 400, i),
         };
         let Some(interval) = interval else { continue };
         found.tried += 1;
@@ -244,9 +258,9 @@ fn cover(kind: &'static str, series: &Series, method: Method, n: u64, seed: u64)
 }
 
 /// `series` with another seed and phase.
-fn redrawn(series: &Series, seed: u64, i: u64) -> Series {
+fn redrawn(series: &SyntheticSeries, seed: u64, i: u64) -> SyntheticSeries {
     let mut rng = Rng::new(derive_seed(seed, i));
-    Series { phase: rng.unit(), seed: rng.next_u64(), ..series.clone() }
+    SyntheticSeries { phase: rng.unit(), seed: rng.next_u64(), ..series.clone() }
 }
 
 fn holds(interval: &MeanInterval, truth: f64) -> bool {
@@ -277,11 +291,11 @@ pub fn stops(n: u64, seed: u64, rule: &StopRule) -> Vec<StopCounts> {
     kinds().into_iter().map(|(kind, series)| follow(kind, &series, n, seed, rule)).collect()
 }
 
-fn follow(kind: &'static str, series: &Series, n: u64, seed: u64, rule: &StopRule) -> StopCounts {
+fn follow(kind: &'static str, series: &SyntheticSeries, n: u64, seed: u64, rule: &StopRule) -> StopCounts {
     let mut counts = StopCounts { kind, tried: n, held: 0, close: 0, capped: 0, ios: 0.0, looks: 0.0 };
     let truth = running_mean_ns(series);
     for i in 0..n {
-        let longest = Series { ios: rule.cap_ios as usize, ..series.clone() };
+        let longest = SyntheticSeries { ios: rule.cap_ios as usize, ..series.clone() };
         let values = generate(&redrawn(&longest, seed ^ 0x33, i));
         let mut ios = 0;
         let verdict = loop {
@@ -304,8 +318,8 @@ fn follow(kind: &'static str, series: &Series, n: u64, seed: u64, rule: &StopRul
 
 /// Counts for the pause test.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LingeringCounts {
-    /// Tests in which something lingers.
+pub struct LastingCounts {
+    /// Tests in which an effect lasts.
     pub with: u64,
     /// Found; twice its duration covers the truth, and it is at most twice it.
     pub hit: u64,
@@ -315,7 +329,7 @@ pub struct LingeringCounts {
     pub short: u64,
     /// Found, but more than twice the truth.
     pub long: u64,
-    /// Tests in which nothing lingers.
+    /// Tests in which no effect lasts.
     pub without: u64,
     /// Something found in them.
     pub alarms: u64,
@@ -323,23 +337,24 @@ pub struct LingeringCounts {
 
 /// Tries the pause test on `n` pairs of reads with and `n` without an effect of
 /// 20 to 4,000 reads: every read slower, some much slower, or fading.
-pub fn lingerings(n: u64, seed: u64) -> LingeringCounts {
-    let mut counts = LingeringCounts::default();
+pub fn lasting_effects(n: u64, seed: u64) -> LastingCounts {
+    let mut counts = LastingCounts::default();
     for i in 0..n {
         let mut rng = Rng::new(derive_seed(seed ^ 0x44, i));
         let mut reads = aperiodic(&mut rng);
-        reads = Series { duty: 0.0, drift: 1.0, noise: reads.noise.min(0.2), correlation: 0.0, ..reads };
+        reads =
+            SyntheticSeries { duty: 0.0, drift: 1.0, noise: reads.noise.min(0.2), correlation: 0.0, ..reads };
         reads.ios = log_uniform(&mut rng, 500.0, 4000.0) as usize;
         let before = generate(&reads);
         let affected = log_uniform(&mut rng, 20.0, 4000.0) as usize;
-        reads = Series { ios: affected * 2 + 500, seed: rng.next_u64(), ..reads };
+        reads = SyntheticSeries { ios: affected * 2 + 500, seed: rng.next_u64(), ..reads };
         let mut after = generate(&reads);
         let submit = vec![0; after.len()];
         counts.without += 1;
-        counts.alarms += u64::from(lingering(&before, &after, &submit).is_some());
+        counts.alarms += u64::from(lasting_effect(&before, &after, &submit).is_some());
         disturb(&mut after[..affected], &mut rng);
         counts.with += 1;
-        match lingering(&before, &after, &submit).map(|l| l.affected_ios as f64 / affected as f64) {
+        match lasting_effect(&before, &after, &submit).map(|l| l.affected_ios as f64 / affected as f64) {
             None => counts.missed += 1,
             Some(ratio) if ratio < 0.5 => counts.short += 1,
             Some(ratio) if ratio > 2.0 => counts.long += 1,
@@ -401,7 +416,7 @@ mod tests {
 
     #[test]
     fn the_pause_test_is_right_and_rarely_short() {
-        let found = lingerings(150, 1);
+        let found = lasting_effects(150, 1);
         assert!(found.hit * 100 >= found.with * 90 && found.alarms * 100 <= found.without * 5, "{found:?}");
     }
 }

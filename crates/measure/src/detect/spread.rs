@@ -3,7 +3,7 @@
 //! Source: paper 001, section 5.1: each experiment was run three times and the
 //! results were typically within 5 %; a larger spread is a finding. Likely
 //! causes, tried in this order: interference (the first IOs of one repeat are
-//! not like the other repeats: `lingering.rs` with the others as its reads
+//! not like the other repeats: `lasting.rs` with the others as its reads
 //! before, and leaving as many IOs out everywhere at least halves the spread),
 //! drift (three or more repeats, each above, or each below, the one before, and
 //! the intervals of the first and the last apart), else noise (the means differ
@@ -13,7 +13,7 @@
 //! as noise.
 
 use super::interval::{MeanInterval, batch_means};
-use super::lingering::lingering;
+use super::lasting::lasting_effect;
 use super::long::{Phase, WINDOW_IOS};
 use super::series::mean_ns;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ fn interference_in_extremes(repeats: &[Phase], means_ns: &[f64], spread: f64) ->
         let others: Vec<u64> =
             others.flat_map(|(_, r)| r.first().iter().take(share).copied()).take(WINDOW_IOS).collect();
         let own = repeats[repeat].first();
-        let found = lingering(&others, own, &vec![0; own.len()]).filter(|l| l.over)?;
+        let found = lasting_effect(&others, own, &vec![0; own.len()]).filter(|l| l.over)?;
         let left: Vec<f64> = repeats.iter().map(|r| r.mean_after(found.affected_ios)).collect();
         let explained = left.iter().all(|m| *m > 0.0) && spread_of(&left)? <= spread / 2.0;
         explained.then_some(Cause::Interference { repeat, ios: found.affected_ios })
@@ -129,7 +129,7 @@ fn interference(repeats: &[&[u64]], spread: f64) -> Option<Cause> {
             .flat_map(|(_, r)| r.iter().copied())
             .collect();
         let own = repeats[repeat];
-        let found = lingering(&others, own, &vec![0; own.len()]).filter(|l| l.over)?;
+        let found = lasting_effect(&others, own, &vec![0; own.len()]).filter(|l| l.over)?;
         let left: Vec<f64> =
             repeats.iter().map(|r| mean_ns(&r[r.len().min(found.affected_ios as usize)..])).collect();
         let explained = left.iter().all(|m| *m > 0.0) && spread_of(&left)? <= spread / 2.0;
@@ -156,12 +156,18 @@ fn drifting(
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Series, generate};
+    use super::super::synthetic::{SyntheticSeries, generate};
     use super::*;
 
     fn repeats(levels: [f64; 3], noise: f64) -> Vec<Vec<u64>> {
         let run = |(i, cheap_ns): (usize, f64)| {
-            generate(&Series { ios: 1024, cheap_ns, noise, seed: i as u64 + 40, ..Series::default() })
+            generate(&SyntheticSeries {
+                ios: 1024,
+                cheap_ns,
+                noise,
+                seed: i as u64 + 40,
+                ..SyntheticSeries::default()
+            })
         };
         levels.into_iter().enumerate().map(run).collect()
     }

@@ -14,7 +14,7 @@
 //! than the running phase's own stretches of the same level is not seen, and
 //! a cheap stretch that the running phase happens to begin with is counted in.
 
-use super::cusum::{self, Phase};
+use super::cusum::{self, FirstPhase};
 use super::long::Condensed;
 use super::period;
 use super::series::{log_scores, mean, mean_ns, quantile, variance};
@@ -45,7 +45,7 @@ const TREND_ALPHA_EXPENSIVE: f64 = 0.001;
 /// Which way the start-up differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum StartUpKind {
     /// Cheaper than the running phase: expensive work is put off.
     Cheap,
     /// More expensive than the running phase: the device is warming up.
@@ -58,7 +58,7 @@ pub struct StartUp {
     /// IOs in it.
     pub ios: u64,
     /// Which way it differs.
-    pub kind: Kind,
+    pub kind: StartUpKind,
     /// Its mean response time.
     pub before_mean_ns: f64,
     /// The mean response time of everything after it.
@@ -89,9 +89,9 @@ pub(crate) fn start_up_of_long(series: &Condensed) -> Option<StartUp> {
         // Blocks vary less than IOs: the share is that of the IOs' variance.
         let explained = phase.ios as f64 * phase.shift * phase.shift;
         let variance = (explained / gain).max(series.log_variance()).max(f64::MIN_POSITIVE);
-        (explained * size as f64 / variance, Phase { ios: phase.ios * size, ..phase })
+        (explained * size as f64 / variance, FirstPhase { ios: phase.ios * size, ..phase })
     });
-    let most = |a: &(f64, Phase), b: &(f64, Phase)| a.0.total_cmp(&b.0);
+    let most = |a: &(f64, FirstPhase), b: &(f64, FirstPhase)| a.0.total_cmp(&b.0);
     let (_, phase) = near.into_iter().chain(far).max_by(most)?;
     let means = series.split_means(phase.ios as u64);
     Some(described(&phase, means)).filter(agrees)
@@ -99,15 +99,15 @@ pub(crate) fn start_up_of_long(series: &Condensed) -> Option<StartUp> {
 
 /// Extremes can make logarithms and means differ in opposite directions.
 fn agrees(found: &StartUp) -> bool {
-    (found.kind == Kind::Cheap) == (found.before_mean_ns < found.after_mean_ns)
+    (found.kind == StartUpKind::Cheap) == (found.before_mean_ns < found.after_mean_ns)
 }
 
 /// The first phase that explains most of the variance, and how much, times IOs.
-fn best(response_ns: &[u64]) -> Option<(f64, Phase)> {
+fn best(response_ns: &[u64]) -> Option<(f64, FirstPhase)> {
     let longest = response_ns.len() / MIN_SERIES;
     let logs = log_scores(response_ns, CUT);
     let period_ios = period::period(&response_ns[longest..]).map(|p| p.ios);
-    let mut best: Option<(f64, Phase)> = None;
+    let mut best: Option<(f64, FirstPhase)> = None;
     let spikes = expensive_ones(&logs, longest);
     for scores in [spikes.as_ref(), Some(&logs)].into_iter().flatten() {
         let series = Scored { response_ns, logs: &logs, scores, period_ios };
@@ -153,7 +153,7 @@ fn yardstick(ios: usize) -> usize {
 
 /// The first phase within `horizon`, if it passes every condition, and the
 /// share of the variance it explains, times IOs.
-fn candidate(series: &Scored, horizon: usize, sign: f64) -> Option<(f64, Phase)> {
+fn candidate(series: &Scored, horizon: usize, sign: f64) -> Option<(f64, FirstPhase)> {
     let end = |ios: usize| series.scores.len().min(ios + yardstick(ios));
     let window = &series.scores[..end(horizon)];
     let log_window = &series.logs[..window.len()];
@@ -183,15 +183,15 @@ fn candidate(series: &Scored, horizon: usize, sign: f64) -> Option<(f64, Phase)>
 }
 
 /// The phase in the caller's units.
-fn describe(response_ns: &[u64], phase: &Phase) -> StartUp {
+fn describe(response_ns: &[u64], phase: &FirstPhase) -> StartUp {
     described(phase, (mean_ns(&response_ns[..phase.ios]), mean_ns(&response_ns[phase.ios..])))
 }
 
 /// The phase with the mean of its IOs and of those after it.
-fn described(phase: &Phase, (before_mean_ns, after_mean_ns): (f64, f64)) -> StartUp {
+fn described(phase: &FirstPhase, (before_mean_ns, after_mean_ns): (f64, f64)) -> StartUp {
     StartUp {
         ios: phase.ios as u64,
-        kind: if phase.shift > 0.0 { Kind::Cheap } else { Kind::Expensive },
+        kind: if phase.shift > 0.0 { StartUpKind::Cheap } else { StartUpKind::Expensive },
         before_mean_ns,
         after_mean_ns,
         margin: phase.margin,
@@ -202,12 +202,12 @@ fn described(phase: &Phase, (before_mean_ns, after_mean_ns): (f64, f64)) -> Star
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Series, generate};
+    use super::super::synthetic::{SyntheticSeries, generate};
     use super::*;
 
     /// Paper 001, figure 3: Mtron, 125 IOs at 0.4 ms, then 0.4 to 27 ms.
-    fn mtron(ios: usize, seed: u64) -> Series {
-        Series {
+    fn mtron(ios: usize, seed: u64) -> SyntheticSeries {
+        SyntheticSeries {
             ios,
             start_up_ios: Some(125),
             duty: 0.3,
@@ -216,7 +216,7 @@ mod tests {
             noise: 0.1,
             outliers: 0.002,
             seed,
-            ..Series::default()
+            ..SyntheticSeries::default()
         }
     }
 
@@ -225,7 +225,7 @@ mod tests {
         for (seed, ios) in [(1, 512), (2, 1024), (3, 5120), (4, 100_000)] {
             let found = start_up(&generate(&mtron(ios, seed))).expect("Mtron has a start-up");
             assert!((120..=160).contains(&found.ios), "{found:?}");
-            assert_eq!(found.kind, Kind::Cheap);
+            assert_eq!(found.kind, StartUpKind::Cheap);
             assert!(found.before_mean_ns < 0.6e6 && found.after_mean_ns > 5e6, "{found:?}");
             assert!(found.confidence > 0.5 && found.p_value < 0.1 && found.margin > 1.0, "{found:?}");
         }
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn memoright_starts_up_for_about_30_ios() {
         for seed in 1..6 {
-            let series = Series {
+            let series = SyntheticSeries {
                 start_up_ios: Some(30),
                 start_up_ns: 300e3,
                 cheap_ns: 300e3,
@@ -245,7 +245,7 @@ mod tests {
                 jitter: 0.2,
                 noise: 0.05,
                 seed,
-                ..Series::default()
+                ..SyntheticSeries::default()
             };
             let found = start_up(&generate(&series)).expect("Memoright has a start-up");
             assert!((30..=36).contains(&found.ios), "{found:?}");
@@ -258,7 +258,7 @@ mod tests {
     fn the_first_stretch_of_an_oscillation_is_no_start_up() {
         for phase in [0.0, 0.1, 0.5, 0.9] {
             for ios in [512, 1024, 5120] {
-                let series = Series {
+                let series = SyntheticSeries {
                     ios,
                     cheap_ns: 2e6,
                     expensive_ns: 130e6,
@@ -267,7 +267,7 @@ mod tests {
                     phase,
                     noise: 0.05,
                     seed: ios as u64,
-                    ..Series::default()
+                    ..SyntheticSeries::default()
                 };
                 assert_eq!(start_up(&generate(&series)), None, "{phase} {ios}");
             }
@@ -276,10 +276,15 @@ mod tests {
 
     #[test]
     fn an_expensive_beginning_is_a_warm_up() {
-        let series =
-            Series { start_up_ios: Some(64), start_up_ns: 2e6, noise: 0.1, seed: 3, ..Series::default() };
+        let series = SyntheticSeries {
+            start_up_ios: Some(64),
+            start_up_ns: 2e6,
+            noise: 0.1,
+            seed: 3,
+            ..SyntheticSeries::default()
+        };
         let found = start_up(&generate(&series)).expect("a warm-up of 64 IOs");
-        assert_eq!((found.kind, found.ios), (Kind::Expensive, 64));
+        assert_eq!((found.kind, found.ios), (StartUpKind::Expensive, 64));
         assert!(found.before_mean_ns > 4.0 * found.after_mean_ns);
     }
 
@@ -294,7 +299,7 @@ mod tests {
     #[test]
     fn drift_is_no_start_up() {
         for drift in [0.5, 0.8, 1.25, 2.0] {
-            let series = Series { drift, noise: 0.1, seed: 5, ..Series::default() };
+            let series = SyntheticSeries { drift, noise: 0.1, seed: 5, ..SyntheticSeries::default() };
             assert_eq!(start_up(&generate(&series)), None, "{drift}");
         }
     }

@@ -13,7 +13,7 @@ use uflip_device::rng::Rng;
 
 /// What a series is made of. `Default` is a constant series without effects.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub struct SyntheticSeries {
     /// Length of the series.
     pub ios: usize,
     /// IOs of the start-up phase; None where there is none.
@@ -47,9 +47,9 @@ pub struct Series {
     pub seed: u64,
 }
 
-impl Default for Series {
-    fn default() -> Series {
-        Series {
+impl Default for SyntheticSeries {
+    fn default() -> SyntheticSeries {
+        SyntheticSeries {
             ios: 5120,
             start_up_ios: None,
             start_up_ns: 400e3,
@@ -76,7 +76,7 @@ pub fn gauss(rng: &mut Rng) -> f64 {
 }
 
 /// Which IOs of a running phase of `ios` IOs are expensive.
-fn expensive(series: &Series, ios: usize, rng: &mut Rng) -> Vec<bool> {
+fn expensive(series: &SyntheticSeries, ios: usize, rng: &mut Rng) -> Vec<bool> {
     if series.duty <= 0.0 {
         return vec![false; ios];
     }
@@ -98,7 +98,7 @@ fn expensive(series: &Series, ios: usize, rng: &mut Rng) -> Vec<bool> {
 }
 
 /// The series' response times.
-pub fn generate(series: &Series) -> Vec<u64> {
+pub fn generate(series: &SyntheticSeries) -> Vec<u64> {
     assert!(series.correlation.abs() < 1.0, "noise with correlation 1 has no variance");
     let mut rng = Rng::new(series.seed);
     let start_up = series.start_up_ios.unwrap_or(0).min(series.ios);
@@ -125,7 +125,7 @@ pub fn generate(series: &Series) -> Vec<u64> {
 
 /// The expected response time of the running phase, without drift; for a
 /// period, of a long stretch of whole oscillations.
-pub fn running_mean_ns(series: &Series) -> f64 {
+pub fn running_mean_ns(series: &SyntheticSeries) -> f64 {
     let duty = match series.period_ios {
         Some(period) if series.duty > 0.0 => (series.duty * period).round().max(1.0) / period,
         _ => series.duty,
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_plain_series_is_what_it_says() {
-        let series = Series {
+        let series = SyntheticSeries {
             ios: 400,
             start_up_ios: Some(100),
             start_up_ns: 1000.0,
@@ -149,7 +149,7 @@ mod tests {
             expensive_ns: 9000.0,
             duty: 0.1,
             period_ios: Some(20.0),
-            ..Series::default()
+            ..SyntheticSeries::default()
         };
         let values = generate(&series);
         assert!(values[..100].iter().all(|&v| v == 1000));
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn the_expected_mean_is_the_mean_of_a_long_series() {
         for (period, correlation) in [(Some(33.0), 0.0), (None, 0.7)] {
-            let series = Series {
+            let series = SyntheticSeries {
                 ios: 400_000,
                 duty: 0.07,
                 period_ios: period,
@@ -173,7 +173,7 @@ mod tests {
                 outliers: 0.01,
                 outlier_tail: 3.0,
                 seed: 5,
-                ..Series::default()
+                ..SyntheticSeries::default()
             };
             let values = generate(&series);
             let mean = values.iter().map(|&v| v as f64).sum::<f64>() / values.len() as f64;

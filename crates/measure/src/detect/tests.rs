@@ -27,13 +27,13 @@ proptest! {
             prop_assert!(numbers(&[s.before_mean_ns, s.after_mean_ns, s.margin, s.p_value, s.confidence]), "{s:?}");
             prop_assert!(s.ios >= 4 && s.ios * 4 <= series.len() as u64);
             prop_assert!((0.0..=1.0).contains(&s.confidence) && (0.0..=1.0).contains(&s.p_value), "{s:?}");
-            prop_assert_eq!(s.kind == startup::Kind::Cheap, s.before_mean_ns < s.after_mean_ns, "{:?}", s);
+            prop_assert_eq!(s.kind == startup::StartUpKind::Cheap, s.before_mean_ns < s.after_mean_ns, "{:?}", s);
         }
         if let Some(p) = period::period(&series) {
             prop_assert!(numbers(&[p.ios, p.prominence, p.z]) && p.ios >= 1.5, "{p:?}");
             prop_assert!(p.ios * 3.0 <= series.len() as f64 && (0.0..=1.0).contains(&p.confidence), "{p:?}");
         }
-        if let Some(l) = lingering::lingering(&series, &other, &vec![5; other.len()]) {
+        if let Some(l) = lasting::lasting_effect(&series, &other, &vec![5; other.len()]) {
             prop_assert!(numbers(&[l.before_mean_ns, l.affected_mean_ns, l.margin, l.p_value]), "{l:?}");
             prop_assert!(l.affected_ios >= 1 && l.affected_ios <= other.len() as u64);
         }

@@ -225,10 +225,31 @@ fn resume_does_what_is_missing_and_the_resets_that_needs() {
 fn no_pause_before_the_first_run_of_a_resumed_plan() {
     let plan = plan(State::None);
     let mut sink = Memory { kept: (0..3).collect(), ..Memory::default() };
-    let mut device = Fake::new();
+    let mut device = Fake { virtual_time: false, ..Fake::new() };
     let (finished, events) = go(&plan, &mut device, &mut sink, None);
     assert_eq!(events[..3], ["run 3", "done 3 512", "pause 10ms"]);
     assert_eq!(device.idled.len() as u32, finished.unwrap().done - 1);
+}
+
+/// A device in virtual time ends with its process: runs with gaps between them,
+/// measured later, meet what they would have met, clock and IOs alike.
+#[test]
+fn in_virtual_time_kept_runs_are_done_again_in_their_places() {
+    for state in [State::None, State::Random] {
+        let plan = plan(state);
+        let (mut device, mut whole) = (Fake::new(), Memory::default());
+        go(&plan, &mut device, &mut whole, None).0.unwrap();
+        let all: BTreeSet<u32> = plan.runs().map(|run| run.id).collect();
+        let last = plan.runs().count() as u32 - 1;
+        for missing in [vec![0], vec![3, 4], vec![1, last], (5..=last).collect()] {
+            let kept = all.iter().copied().filter(|id| !missing.contains(id)).collect();
+            let (mut again, mut sink) = (Fake::new(), Memory { kept, ..Memory::default() });
+            let finished = go(&plan, &mut again, &mut sink, None).0.unwrap();
+            assert_eq!(finished.done as usize, missing.len());
+            assert!(sink.outcomes.iter().all(|outcome| whole.outcomes.contains(outcome)), "{missing:?}");
+            assert!(missing.contains(&last) == (again.ios == device.ios), "none after the last missing one");
+        }
+    }
 }
 
 #[test]

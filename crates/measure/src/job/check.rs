@@ -9,7 +9,7 @@
 
 use super::expand::JobPlan;
 use super::{Job, Line, Role};
-use crate::pattern::Mode;
+use crate::pattern::PatternMode;
 use crate::plan::Step;
 use crate::run::RunSpec;
 use serde::Serialize;
@@ -104,13 +104,13 @@ fn add(cost: &mut LineCost, spec: &RunSpec, assumed: Assumed) {
     let ios = basic.timing.without_flushes((ns / io_ns).ceil().max(1.0) as u64);
     let bytes = ios as f64 * basic.io_size.0 as f64;
     cost.time.0 = cost.time.0.saturating_add(ns as u64);
-    let total = if basic.mode == Mode::Write { &mut cost.write_bytes } else { &mut cost.read_bytes };
+    let total = if basic.mode == PatternMode::Write { &mut cost.write_bytes } else { &mut cost.read_bytes };
     total.0 = total.0.saturating_add(bytes as u64);
 }
 
 fn skipped(line: &Line, planned: &JobPlan) -> Vec<String> {
     let of = |name: &str| name == line.name || name.starts_with(&format!("{} ", line.name));
-    let all = planned.plan.skipped.iter().filter(|s| of(&s.micro_benchmark));
+    let all = planned.plan.skipped.iter().filter(|s| of(&s.micro_benchmark.to_string()));
     all.map(|s| format!("{} {}: {}", s.baseline, s.label, s.reason)).collect()
 }
 

@@ -3,8 +3,9 @@
 //! How: [`crate::execute`] does each segment's steps. An optional segment is
 //! done while the self-scaling rule says so, from the throughputs of the runs
 //! kept so far, also those of a session before. Where a session goes on in the
-//! middle of a group, what comes before the missing run is done again without
-//! being kept: a fill or a burst of yesterday says nothing of the device today.
+//! middle of a group on a real device, what comes before the missing run is done
+//! again without being kept: a fill or a burst of yesterday says nothing of the
+//! device today. In virtual time [`crate::execute`] does all kept runs again.
 //!
 //! Source: paper 004, appendix A; P. Chen and D. Patterson, "A new approach to
 //! I/O performance evaluation: self-scaling I/O benchmarks", SIGMETRICS 1993.
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use uflip_device::{Bytes, Device, DeviceError, RunEnd, RunLimits, Stop};
 
 /// Throughputs in bytes a second of the runs kept so far, by run.
-pub type Kept = BTreeMap<u32, f64>;
+pub type Throughputs = BTreeMap<u32, f64>;
 
 /// A job came to an end that it should not.
 #[derive(Debug, thiserror::Error)]
@@ -52,12 +53,15 @@ pub fn drive(
     planned: &JobPlan,
     device: &mut dyn Device,
     sink: &mut dyn Sink,
-    kept: &mut Kept,
+    kept: &mut Throughputs,
     control: Control<'_>,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Finished, DriveError> {
     let mut sum = Finished::default();
-    for segment in &planned.segments {
+    let missing = |step: &Step| matches!(step, Step::Run(spec) if !sink.has(spec.id));
+    let any_missing = |segment: &Segment| planned.plan.steps[segment.steps.clone()].iter().any(missing);
+    let end = planned.segments.iter().rposition(any_missing).map_or(0, |last| last + 1);
+    for segment in &planned.segments[..end] {
         if !wanted(planned, segment, kept) {
             continue;
         }
@@ -83,11 +87,12 @@ pub fn drive_segment(
     segment: &Segment,
     device: &mut dyn Device,
     sink: &mut dyn Sink,
-    kept: &mut Kept,
+    kept: &mut Throughputs,
     control: Control<'_>,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Finished, DriveError> {
-    if !control.stop.after_this_run() && again(planned, segment, device, sink, control)? {
+    let stays = !device.is_virtual();
+    if stays && !control.stop.after_this_run() && again(planned, segment, device, sink, control)? {
         return Ok(Finished { stopped: true, ..Finished::default() });
     }
     let mut watch = |event: &Progress<'_>| {
@@ -112,7 +117,7 @@ pub fn bytes_of(spec: &RunSpec, ios: u64) -> u64 {
 /// Whether a segment is done, by the throughputs `kept`: in any case, or where
 /// some pattern's mean throughput at the block size before is larger than at the
 /// one before that by the segment's percentage or more.
-pub fn wanted(planned: &JobPlan, segment: &Segment, kept: &Kept) -> bool {
+pub fn wanted(planned: &JobPlan, segment: &Segment, kept: &Throughputs) -> bool {
     let Some(percent) = segment.if_grown_percent else { return true };
     let last = Bytes(segment.block.0 / 2);
     let of_line = |run: &JobRun| {
@@ -155,7 +160,7 @@ fn again(
     for spec in before {
         let failed = |source| DriveError::Again { run, source };
         let streams = spec.streams().map_err(|source| ExecuteError::Pattern { run, source })?;
-        let limits = RunLimits { time: spec.time_limit, stop: control.stop };
+        let limits = RunLimits { time: spec.time_limit, stop: control.stop, sequence: None };
         if device.run(streams, &Forget, limits).map_err(failed)?.interrupted {
             return Ok(true);
         }

@@ -15,11 +15,11 @@
 //! with a 1 MB buffer, then sequential reads, random reads, sequential writes
 //! and random writes, each three times.
 
-use super::{Amount, Before, Burst, Each, Extent, Job, JobRun, Length, Line, Role, Start};
-use crate::micro::{Preset, Skipped};
+use super::{Amount, Before, Burst, Each, Job, JobRun, Length, Line, Role, RunExtent, Start};
+use crate::micro::{Curve, Preset, Skipped};
 use crate::pattern::{Baseline, Basic, Location, Pattern, Timing};
 use crate::plan::{FORMAT, Plan, Step};
-use crate::run::{Belongs, RunSpec, Work};
+use crate::run::{Belongs, RunSection, RunSpec, Work};
 use std::ops::Range;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{Bytes, Geometry, Nanos};
@@ -136,7 +136,7 @@ struct Builder<'a> {
 
 /// What is common to the runs of one place in an experiment.
 #[derive(Clone)]
-struct Place<'a> {
+struct RunPlace<'a> {
     line: &'a Line,
     if_grown_percent: Option<f64>,
     round: Option<u32>,
@@ -202,7 +202,7 @@ impl Builder<'_> {
                     for sync in syncs.chain(none) {
                         let shift = *shift;
                         let place =
-                            Place { line, if_grown_percent, round, passes, block, shift, burst, sync };
+                            RunPlace { line, if_grown_percent, round, passes, block, shift, burst, sync };
                         self.measured(&place, &prior);
                     }
                     if self.full {
@@ -227,7 +227,7 @@ impl Builder<'_> {
     }
 
     /// The runs of one place, with what comes before them.
-    fn measured(&mut self, place: &Place<'_>, prior: &[Prior]) {
+    fn measured(&mut self, place: &RunPlace<'_>, prior: &[Prior]) {
         let geometry = self.out.plan.geometry;
         let mut fresh = true;
         for baseline in &place.line.patterns {
@@ -251,10 +251,10 @@ impl Builder<'_> {
         }
     }
 
-    fn skip(&mut self, place: &Place<'_>, baseline: Baseline, reason: String) {
+    fn skip(&mut self, place: &RunPlace<'_>, baseline: Baseline, reason: String) {
         let skipped = Skipped {
-            micro_benchmark: meaning(place).section(),
-            baseline: baseline.to_string(),
+            micro_benchmark: RunSection::Named(meaning(place).section()),
+            baseline: Curve::One(baseline),
             label: place.block.exact(),
             reason,
         };
@@ -263,7 +263,7 @@ impl Builder<'_> {
         }
     }
 
-    fn prior(&mut self, place: &Place<'_>, prior: &Prior) {
+    fn prior(&mut self, place: &RunPlace<'_>, prior: &Prior) {
         match prior {
             Prior::Idle(time) => self.out.plan.steps.push(Step::Pause { nanos: *time }),
             Prior::Fill(block) => {
@@ -287,12 +287,18 @@ impl Builder<'_> {
     }
 
     /// A run before an experiment, or a word on why it is left out.
-    fn before(&mut self, place: &Place<'_>, basic: Basic, length: (Option<u64>, Option<Nanos>), burst: bool) {
+    fn before(
+        &mut self,
+        place: &RunPlace<'_>,
+        basic: Basic,
+        length: (Option<u64>, Option<Nanos>),
+        burst: bool,
+    ) {
         if let Err(reason) = Pattern::Basic(basic).check(self.out.plan.geometry) {
             let what = if burst { "burst before" } else { "fill before" };
             return self.skip(place, basic.baseline(), format!("{what}: {reason}"));
         }
-        let place = Place { block: basic.io_size, shift: Bytes(0), sync: None, ..place.clone() };
+        let place = RunPlace { block: basic.io_size, shift: Bytes(0), sync: None, ..place.clone() };
         self.run(&place, Role::Before, basic, length, 0);
     }
 
@@ -304,7 +310,7 @@ impl Builder<'_> {
         let basic = Basic { location: Location::Sequential, ..basic(line, Baseline::Sw, block, Bytes(0)) };
         let (round, passes, burst, sync) = (None, None, None, None);
         let place =
-            Place { line, if_grown_percent: None, round, passes, block, shift: Bytes(0), burst, sync };
+            RunPlace { line, if_grown_percent: None, round, passes, block, shift: Bytes(0), burst, sync };
         let geometry = self.out.plan.geometry;
         let pattern = match Pattern::Basic(basic).resolve(geometry) {
             Ok(pattern) if pattern.check(geometry).is_ok() => pattern,
@@ -319,7 +325,7 @@ impl Builder<'_> {
         let passes_at_once = (PASS_IOS / slots).max(1);
         for round in 0..endurance.rounds {
             let passes = endurance.passes.saturating_mul(u64::from(round) + 1);
-            let place = Place { round: Some(round), passes: Some(passes), ..place.clone() };
+            let place = RunPlace { round: Some(round), passes: Some(passes), ..place.clone() };
             let from = self.out.plan.steps.len();
             let (mut left, mut piece) = (endurance.passes, 0);
             while left > 0 && !self.full {
@@ -348,7 +354,7 @@ impl Builder<'_> {
     /// Adds a run; its pattern is known to fit.
     fn run(
         &mut self,
-        place: &Place<'_>,
+        place: &RunPlace<'_>,
         role: Role,
         basic: Basic,
         (count, time): (Option<u64>, Option<Nanos>),
@@ -394,7 +400,7 @@ impl Builder<'_> {
 }
 
 /// What the place alone says of its runs.
-fn meaning(place: &Place<'_>) -> JobRun {
+fn meaning(place: &RunPlace<'_>) -> JobRun {
     JobRun {
         line: place.line.name.clone(),
         line_number: place.line.number,
@@ -411,20 +417,20 @@ fn meaning(place: &Place<'_>) -> JobRun {
         burst: place.burst,
         sync: place.sync,
         window: None,
-        extent: Extent::Time,
+        extent: RunExtent::Time,
         logical_block: None,
         repeat: 0,
     }
 }
 
 /// What a run of `count` accesses ends with.
-fn extent(place: &Place<'_>, role: Role, count: Option<u64>) -> Extent {
+fn extent(place: &RunPlace<'_>, role: Role, count: Option<u64>) -> RunExtent {
     match (role, count, place.line) {
-        (Role::Passes, ..) => Extent::Whole,
-        (_, None, _) => Extent::Time,
-        (Role::Measured, _, Line { count: None, bytes: Some(Amount::Bytes(_)), .. }) => Extent::Bytes,
-        (Role::Measured, _, Line { count: None, .. }) => Extent::Whole,
-        _ => Extent::Count,
+        (Role::Passes, ..) => RunExtent::Whole,
+        (_, None, _) => RunExtent::Time,
+        (Role::Measured, _, Line { count: None, bytes: Some(Amount::Bytes(_)), .. }) => RunExtent::Bytes,
+        (Role::Measured, _, Line { count: None, .. }) => RunExtent::Whole,
+        _ => RunExtent::Count,
     }
 }
 

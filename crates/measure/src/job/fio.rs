@@ -135,7 +135,7 @@ const IGNORED: [&str; 24] = [
 
 /// A section of an fio job file.
 #[derive(Clone, Default)]
-struct Section {
+struct FioSection {
     line: usize,
     name: String,
     rw: Option<Baseline>,
@@ -155,7 +155,8 @@ struct Section {
 /// [`JobError`] with line and column of what cannot be taken over.
 pub fn from_fio(text: &str) -> Result<Job, JobError> {
     let mut job = Job::default();
-    let (mut global, mut sections) = (Section { loops: 1, ..Section::default() }, Vec::<Section>::new());
+    let (mut global, mut sections) =
+        (FioSection { loops: 1, ..FioSection::default() }, Vec::<FioSection>::new());
     let mut in_global = true;
     for (at, raw) in text.lines().enumerate() {
         let content = raw.trim();
@@ -176,7 +177,7 @@ pub fn from_fio(text: &str) -> Result<Job, JobError> {
                 return Err(error("at most 1000 jobs"));
             }
             if !in_global {
-                sections.push(Section { line: at + 1, name: name.to_string(), ..global.clone() });
+                sections.push(FioSection { line: at + 1, name: name.to_string(), ..global.clone() });
             }
             continue;
         }
@@ -220,7 +221,7 @@ fn whole_file(job: &mut Job, key: &str, value: &str) -> Result<bool, &'static st
     Ok(true)
 }
 
-fn section_key(section: &mut Section, key: &str, value: &str) -> Result<(), &'static str> {
+fn section_key(section: &mut FioSection, key: &str, value: &str) -> Result<(), &'static str> {
     let size = || value.to_ascii_uppercase().parse::<Bytes>().map_err(|_| "a size such as 4k or 1g");
     let number = || value.parse::<u64>().map_err(|_| "a number");
     match key {
@@ -269,7 +270,7 @@ fn section_key(section: &mut Section, key: &str, value: &str) -> Result<(), &'st
     Ok(())
 }
 
-fn line_of(section: &Section, others: &[Line]) -> Result<Line, JobError> {
+fn line_of(section: &FioSection, others: &[Line]) -> Result<Line, JobError> {
     let word = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let mut name: String = section.name.chars().take(60).map(word).collect();
     if name.is_empty()
@@ -305,7 +306,11 @@ fn line_of(section: &Section, others: &[Line]) -> Result<Line, JobError> {
         each: Each::Size,
         window: None,
         until_percent: None,
-        syncs: section.sync.filter(|_| baseline.mode() == crate::pattern::Mode::Write).into_iter().collect(),
+        syncs: section
+            .sync
+            .filter(|_| baseline.mode() == crate::pattern::PatternMode::Write)
+            .into_iter()
+            .collect(),
         start: Start::Zero,
         offset: section.offset,
         size: section.size,

@@ -23,7 +23,7 @@ pub enum Role {
 /// What a run ends with, a time limit apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Extent {
+pub enum RunExtent {
     /// So many accesses.
     Count,
     /// So many bytes.
@@ -91,7 +91,7 @@ pub struct JobRun {
     #[serde(default, rename = "window_ns")]
     pub window: Option<Nanos>,
     /// What it ends with.
-    pub extent: Extent,
+    pub extent: RunExtent,
     /// The device's logical block, where the job says it: what focal factors of
     /// runs with flushes are told by.
     #[serde(default, rename = "logical_block_bytes")]

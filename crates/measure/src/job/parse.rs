@@ -396,7 +396,7 @@ fn set_key<'a>(
             line.syncs = all?;
             limited(value, line.syncs.len())?;
             distinct(value, &line.syncs)?;
-            if line.patterns.iter().any(|b| b.mode() == crate::pattern::Mode::Read) {
+            if line.patterns.iter().any(|b| b.mode() == crate::pattern::PatternMode::Read) {
                 return Err(key.error("sync only with sw and rw"));
             }
         }

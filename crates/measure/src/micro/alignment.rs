@@ -16,6 +16,7 @@ pub const ROW: Row = Row {
     title: "Alignment: IOs shifted off their size's grid",
     usual: true,
     parameter: "IOShift",
+    categorical: false,
     curves: BASELINES,
     values,
     label: super::bytes_label,

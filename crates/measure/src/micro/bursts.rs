@@ -18,6 +18,7 @@ pub const ROW: Row = Row {
     title: "Bursts: idle time after groups of IOs",
     usual: true,
     parameter: "Burst",
+    categorical: false,
     curves: BASELINES,
     values,
     label: super::number_label,

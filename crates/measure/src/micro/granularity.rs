@@ -18,6 +18,7 @@ pub const ROW: Row = Row {
     title: "Granularity: response time by the size of the IOs",
     usual: true,
     parameter: "IOSize",
+    categorical: false,
     curves: BASELINES,
     values,
     label: super::bytes_label,

@@ -14,6 +14,7 @@ pub const ROW: Row = Row {
     title: "Locality: IOs within a smaller and smaller target space",
     usual: true,
     parameter: "TargetSize",
+    categorical: false,
     curves: BASELINES,
     values,
     label: super::bytes_label,

@@ -15,6 +15,7 @@ pub const ROW: Row = Row {
     title: "Mix: two baselines interleaved",
     usual: true,
     parameter: "Ratio",
+    categorical: true,
     curves: &[
         Curve::Pair(Baseline::Sr, Baseline::Rr),
         Curve::Pair(Baseline::Sr, Baseline::Rw),

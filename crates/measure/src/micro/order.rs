@@ -15,6 +15,7 @@ pub const ROW: Row = Row {
     title: "Order: steps forward, backward and in place",
     usual: true,
     parameter: "Incr",
+    categorical: true,
     curves: SEQUENTIAL,
     values,
     label: super::number_label,

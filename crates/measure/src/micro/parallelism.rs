@@ -13,6 +13,7 @@ pub const ROW: Row = Row {
     title: "Parallelism: several streams at once",
     usual: true,
     parameter: "ParallelDegree",
+    categorical: false,
     curves: BASELINES,
     values,
     label: super::number_label,

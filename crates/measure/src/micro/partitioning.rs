@@ -15,6 +15,7 @@ pub const ROW: Row = Row {
     title: "Partitioning: sequential IOs spread over partitions",
     usual: true,
     parameter: "Partitions",
+    categorical: false,
     curves: SEQUENTIAL,
     values,
     label: super::number_label,

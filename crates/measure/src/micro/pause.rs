@@ -15,6 +15,7 @@ pub const ROW: Row = Row {
     title: "Pause: idle time after each IO",
     usual: true,
     parameter: "Pause",
+    categorical: false,
     curves: BASELINES,
     values,
     label: |value| super::nanos(value).map_or_else(|_| value.to_string(), |nanos| nanos.to_string()),

@@ -2,7 +2,9 @@
 //! each of them cost?
 //!
 //! What: one sequence of IOs with QueueDepth in [2^0, …, 2^7] requests under way;
-//! the queue is filled again as soon as one completes. Unlike ParallelDegree it
+//! the queue is filled again as soon as one completes. With io_uring that is the depth
+//! of the one ring; with threads, and on simulated devices, the sequence is dealt to as
+//! many streams of one request each. Unlike ParallelDegree it
 //! leaves sequence and target space as they are. Units: requests. Source: none of
 //! the papers, whose IOs are one at a time; the depths are those of usual
 //! comparisons of NVMe devices. Not among the nine of 2009: run it with
@@ -18,6 +20,7 @@ pub const ROW: Row = Row {
     title: "Queue depth: several requests of one sequence under way",
     usual: false,
     parameter: "QueueDepth",
+    categorical: false,
     curves: BASELINES,
     values,
     label: super::number_label,

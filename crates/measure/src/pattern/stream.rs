@@ -16,7 +16,7 @@ use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Stream};
 
 /// One basic pattern on its way: IO after IO without end.
 #[derive(Clone, Debug)]
-struct Source {
+struct AddressSource {
     walk: Walk,
     base: u64,
     io_size: u64,
@@ -29,8 +29,8 @@ struct Source {
     until_sync: u64,
 }
 
-impl Source {
-    fn new(basic: &Basic, pattern: u8, seed: u64) -> Result<Source, PatternError> {
+impl AddressSource {
+    fn new(basic: &Basic, pattern: u8, seed: u64) -> Result<AddressSource, PatternError> {
         let (slots, base) = basic.slots()?;
         let (pause, burst) = match basic.timing {
             Timing::Consecutive | Timing::Synced { .. } | Timing::Open { .. } => (Nanos::ZERO, u64::MAX),
@@ -38,7 +38,7 @@ impl Source {
             Timing::Burst { pause, burst } => (pause, u64::from(burst)),
         };
         let sync = if let Timing::Synced { every } = basic.timing { u64::from(every) } else { u64::MAX };
-        Ok(Source {
+        Ok(AddressSource {
             walk: Walk::new(basic, slots, seed)?,
             base,
             io_size: basic.io_size.0,
@@ -99,8 +99,9 @@ fn arriving(mut io: Io, arrivals: &mut Option<Arrivals>) -> Io {
     io
 }
 
+#[derive(Clone)]
 struct BasicStream {
-    source: Source,
+    source: AddressSource,
     arrivals: Option<Arrivals>,
     left: u64,
     /// Addresses of the walk that are other streams' between two of this one's.
@@ -126,8 +127,8 @@ impl Iterator for BasicStream {
 }
 
 struct MixStream {
-    first: Source,
-    second: Source,
+    first: AddressSource,
+    second: AddressSource,
     arrivals: Option<Arrivals>,
     ratio: Ratio,
     /// Place in the round: below `ratio.first()` it is pattern 1's turn.
@@ -152,11 +153,14 @@ impl Iterator for MixStream {
     }
 }
 
+/// Makes a stream as often as asked.
+pub type MakeStream = Box<dyn Fn() -> Stream + Sync>;
+
 /// One sequence dealt out in turn: stream `p` of `depth` has its IOs p, p +
 /// depth, p + 2 depth, …
 fn queued(basic: &Basic, depth: u32, io_count: u64, seed: u64) -> Result<Vec<Stream>, PatternError> {
     let stream = |p: u32| -> Result<Stream, PatternError> {
-        let mut source = Source::new(basic, 0, derive_seed(seed, 0))?;
+        let mut source = AddressSource::new(basic, 0, derive_seed(seed, 0))?;
         for _ in 0..p {
             source.walk.next_slot();
         }
@@ -167,6 +171,20 @@ fn queued(basic: &Basic, depth: u32, io_count: u64, seed: u64) -> Result<Vec<Str
 }
 
 impl Pattern {
+    /// The sequence that its streams are dealt from, where they stand for a queue:
+    /// `io_count` IOs for each of them, in an open loop at the whole rate.
+    ///
+    /// # Errors
+    /// As [`Pattern::streams`].
+    pub fn sequence(&self, io_count: u64, seed: u64) -> Result<Option<MakeStream>, PatternError> {
+        let Pattern::Queued { depth, basic } = self else { return Ok(None) };
+        let source = AddressSource::new(basic, 0, derive_seed(seed, 0))?;
+        let arrivals = arrivals(basic.timing, 0, 1, derive_seed(seed, 0));
+        let left = io_count.saturating_mul(u64::from(*depth));
+        let whole = BasicStream { source, arrivals, left, others: 0 };
+        Ok(Some(Box::new(move || Box::new(whole.clone()))))
+    }
+
     /// Its streams, each of `io_count` IOs; a mix is one stream. Stream number
     /// `p`, and pattern number `p` of a mix, draws from `derive_seed(seed, p)`. How
     /// streams share a rate is told in [`super::arrivals`].
@@ -179,8 +197,8 @@ impl Pattern {
         self.one_arrival_rule()?;
         if let Pattern::Mix { first, second, ratio } = self {
             let arrivals = arrivals(first.timing, 0, 1, derive_seed(seed, 0));
-            let first = Source::new(first, 0, derive_seed(seed, 0))?;
-            let second = Source::new(second, 1, derive_seed(seed, 1))?;
+            let first = AddressSource::new(first, 0, derive_seed(seed, 0))?;
+            let second = AddressSource::new(second, 1, derive_seed(seed, 1))?;
             let (ratio, left) = (*ratio, io_count);
             return Ok(vec![Box::new(MixStream { first, second, arrivals, ratio, place: 0, left })]);
         }
@@ -189,7 +207,7 @@ impl Pattern {
         }
         let shared_by = if let Pattern::Replicated { degree, .. } = self { u64::from(*degree) } else { 1 };
         let stream = |(p, basic): (u64, &Basic)| -> Result<Stream, PatternError> {
-            let source = Source::new(basic, 0, derive_seed(seed, p))?;
+            let source = AddressSource::new(basic, 0, derive_seed(seed, p))?;
             let arrivals = arrivals(basic.timing, p % shared_by, shared_by, derive_seed(seed, p));
             Ok(Box::new(BasicStream { source, arrivals, left: io_count, others: 0 }))
         };

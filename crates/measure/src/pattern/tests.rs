@@ -391,7 +391,7 @@ fn any_basic(target: u64) -> impl Strategy<Value = Basic> {
     ];
     let numbers = (1u64..70_000, 0u64..40_000, 0..target, prop::option::of(0..target));
     (any::<bool>(), location, timing, numbers).prop_map(|(write, location, timing, numbers)| Basic {
-        mode: if write { Mode::Write } else { Mode::Read },
+        mode: if write { PatternMode::Write } else { PatternMode::Read },
         location,
         timing,
         io_size: Bytes(numbers.0),

@@ -31,8 +31,8 @@
 //! `2 SR / 1 RR`.
 
 use super::{
-    Baseline, Basic, DEFAULT_IO_SIZE, Gaps, Location, Mode, Pattern, PatternError, Rate, Ratio, Timing,
-    check_pause,
+    Baseline, Basic, DEFAULT_IO_SIZE, Gaps, Location, Pattern, PatternError, PatternMode, Rate, Ratio,
+    Timing, check_pause,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -239,8 +239,8 @@ impl<'a> Parser<'a> {
         let start = self.at;
         let name = self.word(|c| c.is_ascii_alphabetic()).to_ascii_uppercase();
         let baselines = Baseline::ALL.into_iter().map(|b| b.basic(DEFAULT_IO_SIZE));
-        let trims =
-            [Baseline::Sw, Baseline::Rw].map(|b| Basic { mode: Mode::Trim, ..b.basic(DEFAULT_IO_SIZE) });
+        let trims = [Baseline::Sw, Baseline::Rw]
+            .map(|b| Basic { mode: PatternMode::Trim, ..b.basic(DEFAULT_IO_SIZE) });
         let Some(basic) = baselines.chain(trims).find(|basic| basic.name() == name) else {
             self.at = start;
             return Err(self.error("SR, RR, SW, RW, ST or RT"));
@@ -400,13 +400,13 @@ impl<'a> Keys<'a> {
     }
 }
 
-impl Mode {
+impl PatternMode {
     /// The word used in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Mode::Read => "read",
-            Mode::Write => "write",
-            Mode::Trim => "trim",
+            PatternMode::Read => "read",
+            PatternMode::Write => "write",
+            PatternMode::Trim => "trim",
         }
     }
 }

@@ -209,7 +209,7 @@ fn names(belongs: &Belongs) -> Vec<&str> {
     match belongs {
         Belongs::Named(named) => vec![&named.name, &named.curve_name, &named.parameter, &named.label],
         Belongs::Job(run) => vec![&run.line],
-        Belongs::Program(step) => vec![&step.program, &step.step],
+        Belongs::Program(step) => vec![&step.program, &step.step, &step.device],
         Belongs::Point(_) | Belongs::Baseline { .. } | Belongs::Calibration(_) | Belongs::Single => {
             Vec::new()
         }

@@ -1,7 +1,7 @@
 //! What an edited plan may not say, one field at a time and at random.
 
 use super::*;
-use crate::pattern::Mode;
+use crate::pattern::PatternMode;
 use crate::{PlanOptions, Preset, make_plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ fn stays_on_the_target(plan: &Plan) {
             assert!(end <= GEOMETRY.capacity.0, "{}: {io:?}", run.work);
             assert!(io.offset.0.is_multiple_of(512) && u64::from(io.size).is_multiple_of(512));
         }
-        assert!(run.work.basics().iter().all(|b| b.mode != Mode::Trim || b.target_size.is_some()));
+        assert!(run.work.basics().iter().all(|b| b.mode != PatternMode::Trim || b.target_size.is_some()));
     }
 }
 

@@ -3,14 +3,15 @@
 //! How: each baseline has its own; a mix scales those of its two patterns
 //! ([`mix_counts`]); pauses and bursts are bounded or stretched so that a quick
 //! run is quick and every run holds some bursts; in quick plans the processes
-//! of a parallel pattern share IOCount among them.
+//! of a parallel pattern share IOCount among them; the slots of a queue do always, and
+//! its filling is no part of the running phase.
 //!
 //! Source: paper 000/001, sections 4.2 and 5.1: IOIgnore = 0 and IOCount = 1,024
 //! for SR, RR and SW, 5,120 for RW.
 
 use super::{ALL_VALUES, Method, PlanOptions};
 use crate::micro::Preset;
-use crate::pattern::{Baseline, Basic, Location, Mode, Pattern, Timing, mix_counts};
+use crate::pattern::{Baseline, Basic, Location, Pattern, PatternMode, Timing, mix_counts};
 use serde::{Deserialize, Serialize};
 
 /// IOCount and IOIgnore.
@@ -43,6 +44,11 @@ const fn no_start_up(count: u64) -> Counts {
 const QUICK_PAUSES_NS: u64 = 1_000_000_000;
 /// IOs with a pause before each that a run has at least.
 const MIN_PAUSED: u64 = 32;
+/// IOs of each slot of a queue that are done while it fills: one, and one that was
+/// submitted together with others.
+const FILLING: u64 = 2;
+/// IOs of each slot in the running phase at least.
+const MIN_QUEUED: u64 = 32;
 
 impl IoCounts {
     /// Section 5.1, for SSDs.
@@ -91,7 +97,7 @@ pub(super) fn evenly(n: usize, of_16: u32) -> Vec<usize> {
 fn counts_of(basic: &Basic, options: &PlanOptions) -> Counts {
     let own = options.io_counts.of(basic.baseline());
     let scattered = matches!(basic.location, Location::Partitioned { .. } | Location::Ordered { .. });
-    if options.method == Method::Fixed || basic.mode != Mode::Write || !scattered {
+    if options.method == Method::Fixed || basic.mode != PatternMode::Write || !scattered {
         return own;
     }
     let random = options.io_counts.of(Baseline::Rw);
@@ -123,17 +129,25 @@ pub(super) fn counts(pattern: &Pattern, options: &PlanOptions) -> Counts {
             let ignore = ignore.div_ceil(shares);
             Counts { count: count.div_ceil(shares).max(ignore.saturating_add(1)), ignore }
         }
-        Pattern::Queued { depth, basic } => {
-            let Counts { count, ignore } = options.io_counts.of(basic.baseline());
-            let shares = u64::from(*depth).max(1);
-            let ignore = ignore.div_ceil(shares);
-            Counts { count: count.div_ceil(shares).max(ignore.saturating_add(1)), ignore }
-        }
+        Pattern::Queued { depth, basic } => queue_counts(*depth, options.io_counts.of(basic.baseline())),
         Pattern::SideBySide(all) => {
             let all = all.iter().map(|basic| options.io_counts.of(basic.baseline()));
             all.max_by_key(|counts| counts.count).unwrap_or(no_start_up(1))
         }
     }
+}
+
+/// Those of each slot of a queue that share `own` among them. While the queue fills,
+/// an IO finds fewer before it than the depth: the first [`FILLING`] of each slot are
+/// left out, and so many more are done that its emptying at the end is a small share.
+fn queue_counts(depth: u32, own: Counts) -> Counts {
+    let shares = u64::from(depth).max(1);
+    if shares == 1 {
+        return own;
+    }
+    let ignore = own.ignore.div_ceil(shares).max(FILLING);
+    let running = own.count.saturating_sub(own.ignore).div_ceil(shares).max(MIN_QUEUED);
+    Counts { count: ignore.saturating_add(running), ignore }
 }
 
 /// The running phase of a pattern with this time function, from that of the

@@ -12,7 +12,7 @@
 //! Source: paper 000/001, sections 4.1 ("we direct them to distinct target
 //! spaces (specified by TargetOffset)") and 4.2.
 
-use crate::pattern::{Basic, Location, Mode, Pattern};
+use crate::pattern::{Basic, Location, Pattern, PatternMode};
 use uflip_device::{Bytes, Geometry};
 
 const MIB: u64 = 1 << 20;
@@ -85,7 +85,7 @@ impl Spaces {
             let align = self.align(basic.io_size);
             let (offset, size) = match (basic.mode, basic.is_random()) {
                 (_, true) if basic.target_size.is_none() => (0, self.capacity),
-                (Mode::Write, false) => self.distinct(size, align)?,
+                (PatternMode::Write, false) => self.distinct(size, align)?,
                 _ => self.going_round(size, align),
             };
             (basic.target_offset, basic.target_size) = (Bytes(offset), Some(Bytes(size)));

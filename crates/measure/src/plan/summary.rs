@@ -7,7 +7,7 @@
 //! section 4.2 (IOCount determines the time and the flash involved).
 
 use super::{Plan, Step};
-use crate::pattern::{Baseline, Basic, Mode, Pattern, Timing};
+use crate::pattern::{Baseline, Basic, Pattern, PatternMode, Timing};
 use crate::run::RunSpec;
 use crate::state::{FLASH_BLOCK, State};
 use serde::Serialize;
@@ -61,8 +61,11 @@ impl BaselineMeans {
 
 /// The basic patterns of a run, each with the IOs it has there.
 fn shares(run: &RunSpec) -> Vec<(&Basic, u64)> {
-    let count = run.io_count;
-    let Some(pattern) = run.pattern() else { return Vec::new() };
+    run.pattern().map_or_else(Vec::new, |pattern| shares_of(pattern, run.io_count))
+}
+
+/// The basic patterns of a pattern, each with the IOs it has of `count` in each stream.
+fn shares_of(pattern: &Pattern, count: u64) -> Vec<(&Basic, u64)> {
     match pattern {
         Pattern::Basic(basic) => vec![(basic, count)],
         Pattern::Mix { first, second, ratio } => {
@@ -100,9 +103,9 @@ impl Plan {
                         sum.ios = sum.ios.saturating_add(ios);
                         let bytes = ios.saturating_mul(basic.io_size.0);
                         let total = match basic.mode {
-                            Mode::Read => &mut sum.read_bytes.0,
-                            Mode::Write => &mut sum.write_bytes.0,
-                            Mode::Trim => continue,
+                            PatternMode::Read => &mut sum.read_bytes.0,
+                            PatternMode::Write => &mut sum.write_bytes.0,
+                            PatternMode::Trim => continue,
                         };
                         *total = total.saturating_add(bytes);
                     }
@@ -140,6 +143,22 @@ impl Plan {
         // A sum too large for the type is held at its end by the conversion.
         Nanos((self.steps.iter().map(ms).sum::<f64>() * 1e6) as u64)
     }
+}
+
+/// Bytes that `io_count` IOs in each stream of `pattern` write: the writes of a mix
+/// alone, and no trim. In a synced pattern every `every + 1`th IO is a flush.
+pub fn written_bytes(pattern: &Pattern, io_count: u64) -> Bytes {
+    let streams = match pattern {
+        Pattern::Replicated { degree: n, .. } | Pattern::Queued { depth: n, .. } => u64::from(*n).max(1),
+        _ => 1,
+    };
+    let written = |(basic, ios): (&Basic, u64)| match basic.mode {
+        PatternMode::Write => streams
+            .saturating_mul(basic.timing.without_flushes(ios / streams))
+            .saturating_mul(basic.io_size.0),
+        PatternMode::Read | PatternMode::Trim => 0,
+    };
+    Bytes(shares_of(pattern, io_count).into_iter().map(written).fold(0, u64::saturating_add))
 }
 
 /// IOs of all streams of a run.
@@ -180,5 +199,20 @@ fn pauses_ms(timing: Timing, ios: u64) -> f64 {
         Timing::Consecutive | Timing::Synced { .. } | Timing::Open { .. } => 0.0,
         Timing::Pause { pause } => between * pause.as_millis_f64(),
         Timing::Burst { pause, burst } => (between / f64::from(burst.max(1))).floor() * pause.as_millis_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flushes_trims_and_a_mixs_reads_are_not_writes() {
+        let written = |text: &str, count| written_bytes(&text.parse().expect("a pattern"), count).0;
+        assert_eq!(written("9 SR(io_size=4K) / 1 RW(io_size=4K)", 1000), 100 * 4096);
+        assert_eq!(written("3 RW(io_size=4K) / 1 RT(io_size=4K)", 1000), 750 * 4096);
+        assert_eq!(written("RW(io_size=4K, sync=1)", 1000), 500 * 4096);
+        assert_eq!(written("4 x SW(io_size=4K)", 10), 40 * 4096);
+        assert_eq!(written("RT(io_size=4K)", 10) + written("SR(io_size=4K)", 10), 0);
     }
 }

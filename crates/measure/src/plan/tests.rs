@@ -96,7 +96,7 @@ fn what_the_target_cannot_take_is_skipped_with_the_reason() {
     let plan = plan(Preset::Standard, Geometry { capacity: Bytes(1 << 30), sector: Bytes(4096) });
     let skipped = |micro: MicroBenchmark, curve: Curve, label: &str| {
         let found = |s: &&Skipped| {
-            s.micro_benchmark == micro.name() && s.baseline == curve.to_string() && s.label == label
+            s.micro_benchmark == RunSection::Micro(micro) && s.baseline == curve && s.label == label
         };
         plan.skipped.iter().find(found).map(|s| s.reason.clone()).unwrap_or_default()
     };
@@ -106,8 +106,9 @@ fn what_the_target_cannot_take_is_skipped_with_the_reason() {
     assert!(skipped(Locality, RW, "2G").contains("end at 1G"));
     let ran = |s: &Skipped| {
         plan.runs().any(|run| {
-            let same = |p: &Point| p.micro.name() == s.micro_benchmark && p.label() == s.label;
-            run.curve_name() == s.baseline && run.point().is_some_and(same)
+            let same =
+                |p: &PlannedPoint| RunSection::Micro(p.micro) == s.micro_benchmark && p.label() == s.label;
+            run.curve_name() == s.baseline.to_string() && run.point().is_some_and(same)
         })
     };
     assert!(!plan.skipped.iter().any(ran));
@@ -260,7 +261,7 @@ proptest! {
                 Step::Pause { .. } => {}
                 Step::Run(run) => {
                     for basic in run.work.basics() {
-                        if basic.mode == Mode::Write && !basic.is_random() {
+                        if basic.mode == PatternMode::Write && !basic.is_random() {
                             prop_assert!(basic.target_offset.0 >= end, "{}", run.work);
                             end = basic.target_offset.0 + basic.target_size.unwrap().0;
                             prop_assert!(end <= geometry.capacity.0);
@@ -319,4 +320,26 @@ fn scattered_writes_get_the_longer_lengths_in_the_automatic_method() {
     let auto = lengths(&options);
     assert!(auto.contains(&(SW, 1128, 128)) && auto.contains(&(SR, 1024, 0)));
     assert_eq!(auto.len(), 2);
+}
+
+#[test]
+fn the_filling_of_a_queue_is_left_out_and_its_emptying_is_a_small_share() {
+    for preset in [Preset::Quick, Preset::Standard, Preset::Full] {
+        let mut options = PlanOptions::new(preset);
+        options.only = vec![MicroBenchmark::QueueDepth];
+        options.io_counts.rw = Counts { count: 1128, ignore: 300 };
+        let plan = make_plan(&options, DISK).unwrap();
+        let deep = |run: &&RunSpec| run.point().is_some();
+        let mut depths = HashSet::new();
+        for run in plan.runs().filter(deep) {
+            let (point, depth) = (run.point().unwrap(), run.work.stream_count() as u64);
+            let own = options.io_counts.of(point.curve.one().unwrap());
+            let running = depth * (run.io_count - run.io_ignore);
+            assert!(depth * run.io_ignore >= own.ignore && running >= own.count - own.ignore, "{}", run.work);
+            let filled = depth == 1 || (run.io_ignore >= 2 && run.io_count - run.io_ignore >= 32);
+            assert!(filled, "{}: {} of {}", run.work, run.io_ignore, run.io_count);
+            depths.insert(depth);
+        }
+        assert!(depths.contains(&1) && depths.contains(&128), "{depths:?}");
+    }
 }

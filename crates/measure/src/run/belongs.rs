@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Belongs {
     /// To a micro-benchmark's curve.
-    Point(Point),
+    Point(PlannedPoint),
     /// To the four baselines, long enough to find start-up and period.
     Baseline {
         /// Which.
@@ -39,7 +39,7 @@ pub enum Belongs {
 
 /// A point of a micro-benchmark's curve: one value of its one varying parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Point {
+pub struct PlannedPoint {
     /// Which micro-benchmark.
     pub micro: MicroBenchmark,
     /// Which of its curves.
@@ -52,7 +52,7 @@ pub struct Point {
     pub repeat: u32,
 }
 
-impl Point {
+impl PlannedPoint {
     /// The varying parameter as Table 1 names it: `IOSize`, `IOShift`, …
     pub const fn parameter(&self) -> &'static str {
         self.micro.row().parameter
@@ -65,19 +65,45 @@ impl Point {
 }
 
 /// What the points of one chart have in common.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Section {
+/// In files it is its text: the name of a micro-benchmark is that.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub enum RunSection {
     /// A micro-benchmark.
     Micro(MicroBenchmark),
     /// A line of a job with what else varies in it, and whatever is known by name.
     Named(String),
 }
 
-impl std::fmt::Display for Section {
+impl RunSection {
+    /// Whether the two are called the same, as a line of a job may be called like a
+    /// micro-benchmark.
+    pub fn is_called(&self, other: &RunSection) -> bool {
+        let name = |of: &RunSection| match of {
+            RunSection::Micro(micro) => micro.name().to_string(),
+            RunSection::Named(name) => name.clone(),
+        };
+        self == other || name(self) == name(other)
+    }
+}
+
+impl From<String> for RunSection {
+    fn from(text: String) -> RunSection {
+        text.parse().map_or(RunSection::Named(text), RunSection::Micro)
+    }
+}
+
+impl From<RunSection> for String {
+    fn from(section: RunSection) -> String {
+        section.to_string()
+    }
+}
+
+impl std::fmt::Display for RunSection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Section::Micro(micro) => f.pad(micro.name()),
-            Section::Named(name) => f.pad(name),
+            RunSection::Micro(micro) => f.pad(micro.name()),
+            RunSection::Named(name) => f.pad(name),
         }
     }
 }
@@ -91,13 +117,15 @@ pub struct CalibrationStep {
     pub number: u32,
 }
 
-/// A step of a program on the data face.
+/// A step of a program on the data face, on one of its devices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramStep {
     /// The program's name; programs live in crates that this one does not know.
     pub program: String,
     /// The step's name, as the program calls it.
     pub step: String,
+    /// The device, as the program calls it: `from`.
+    pub device: String,
     /// Which repetition, from 0.
     #[serde(default)]
     pub repeat: u32,

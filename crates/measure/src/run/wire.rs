@@ -10,7 +10,8 @@
 //! `docs/format.md`.
 
 use super::{
-    Belongs, CalibrationStep, Named, Point, Program, ProgramStep, ReplayedTrace, RunSpec, Section, Work,
+    Belongs, CalibrationStep, Named, PlannedPoint, Program, ProgramStep, ReplayedTrace, RunSection, RunSpec,
+    Work,
 };
 use crate::auto::CalibrationRole;
 use crate::job::{JobRun, Role};
@@ -58,7 +59,7 @@ struct Wire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     job: Option<JobRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    step: Option<ProgramStep>,
+    program_step: Option<ProgramStep>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     program: Option<Program>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,7 +119,7 @@ fn write(spec: &RunSpec) -> Wire {
         seed: spec.seed,
         time_limit: spec.time_limit,
         job: if let Belongs::Job(run) = &spec.belongs { Some(run.clone()) } else { None },
-        step: if let Belongs::Program(step) = &spec.belongs { Some(step.clone()) } else { None },
+        program_step: if let Belongs::Program(step) = &spec.belongs { Some(step.clone()) } else { None },
         program,
         trace,
     }
@@ -180,7 +181,9 @@ fn belongs(wire: &Wire) -> Result<Belongs, String> {
             Ok(Belongs::Job(wire.job.clone().ok_or("it is a job's and does not say of which line (job)")?))
         }
         (Purpose::Program, _) => Ok(Belongs::Program(
-            wire.step.clone().ok_or("it is a program's and does not say which step of it (step)")?,
+            wire.program_step
+                .clone()
+                .ok_or("it is a program's and does not say which step of it (program_step)")?,
         )),
         (Purpose::Single, None) => Ok(Belongs::Single),
         (Purpose::Baseline, None) => match curve()? {
@@ -189,7 +192,9 @@ fn belongs(wire: &Wire) -> Result<Belongs, String> {
         },
         (Purpose::Calibration, Some(point)) if point.micro_benchmark == CALIBRATION => calibration(point),
         (Purpose::MicroBenchmark, Some(point)) => match point.micro_benchmark.parse::<MicroBenchmark>() {
-            Ok(micro) => Ok(Belongs::Point(Point { micro, curve: curve()?, value: point.value, repeat })),
+            Ok(micro) => {
+                Ok(Belongs::Point(PlannedPoint { micro, curve: curve()?, value: point.value, repeat }))
+            }
             Err(_) => Ok(named(wire, point)),
         },
         (_, Some(point)) => Ok(named(wire, point)),
@@ -238,16 +243,16 @@ impl Belongs {
     /// What the runs of one table or chart have in common, as a heading:
     /// `granularity`, a job's `speed after rw(bs=4K,count=8)`; `None` for baselines
     /// and single patterns.
-    pub fn section(&self) -> Option<Section> {
-        Some(Section::Named(match self {
-            Belongs::Point(point) => return Some(Section::Micro(point.micro)),
+    pub fn section(&self) -> Option<RunSection> {
+        Some(RunSection::Named(match self {
+            Belongs::Point(point) => return Some(RunSection::Micro(point.micro)),
             Belongs::Calibration(_) => CALIBRATION.into(),
             Belongs::Job(run) => match run.role {
                 Role::Measured => run.section(),
                 Role::Before => format!("before {}", run.line),
                 Role::Passes => run.line.clone(),
             },
-            Belongs::Program(step) => format!("{} {}", step.program, step.step),
+            Belongs::Program(step) => format!("{}: {}", step.program, step.step),
             Belongs::Named(named) => named.name.clone(),
             Belongs::Baseline { .. } | Belongs::Single => return None,
         }))

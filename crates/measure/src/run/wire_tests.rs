@@ -1,5 +1,7 @@
 //! What a run's JSON must keep.
-use super::super::{Belongs, CalibrationStep, Point, Program, ProgramStep, ReplayedTrace, RunSpec, Work};
+use super::super::{
+    Belongs, CalibrationStep, PlannedPoint, Program, ProgramStep, ReplayedTrace, RunSpec, Work,
+};
 use crate::auto::CalibrationRole;
 use crate::job;
 use crate::{Baseline, Curve, MicroBenchmark};
@@ -15,7 +17,7 @@ fn pattern(text: &str) -> Work {
 }
 
 fn all_kinds() -> Vec<RunSpec> {
-    let point = |micro, curve, value| Belongs::Point(Point { micro, curve, value, repeat: 2 });
+    let point = |micro, curve, value| Belongs::Point(PlannedPoint { micro, curve, value, repeat: 2 });
     let pair = Curve::Pair(Baseline::Sr, Baseline::Rw);
     let job = job::parse("a sw bs=4K,8K until=3% shift=0,2K count=9 before=fill(1M),rw(bs=2K,time=5s) sync=4\nb sw bs=1M passes=3 rounds=2 then=a").unwrap();
     let geometry = Geometry { capacity: Bytes(64 << 20), sector: Bytes(512) };
@@ -26,7 +28,12 @@ fn all_kinds() -> Vec<RunSpec> {
         spec(Belongs::Baseline { baseline: Baseline::Rr, repeat: 1 }, pattern("RR")),
         spec(Belongs::Single, pattern("4 x SR")),
         spec(
-            Belongs::Program(ProgramStep { program: "copy".into(), step: "all".into(), repeat: 0 }),
+            Belongs::Program(ProgramStep {
+                program: "copy".into(),
+                step: "all".into(),
+                device: "from".into(),
+                repeat: 0,
+            }),
             Work::Program(Program {
                 name: "copy".into(),
                 arguments: [("requests".to_string(), "8".to_string())].into(),

@@ -1,6 +1,6 @@
 //! What a run does.
 
-use crate::pattern::{Basic, Pattern, PatternError};
+use crate::pattern::{Basic, MakeStream, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_device::Stream;
@@ -24,7 +24,7 @@ pub struct Program {
     /// What it was asked for, by names of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, String>,
-    /// Devices that it uses: each is a stream of records.
+    /// Streams of records: what it does on one device is one.
     pub streams: u32,
     /// True where it changes what the device holds.
     pub writes: bool,
@@ -95,6 +95,14 @@ impl Work {
     /// programs and traces make their IOs themselves.
     pub fn streams(&self, io_count: u64, seed: u64) -> Result<Vec<Stream>, PatternError> {
         self.pattern().ok_or(PatternError::None)?.streams(io_count, seed)
+    }
+
+    /// The sequence that they are dealt from, where they stand for a queue.
+    ///
+    /// # Errors
+    /// As [`Work::streams`].
+    pub fn sequence(&self, io_count: u64, seed: u64) -> Result<Option<MakeStream>, PatternError> {
+        self.pattern().map_or(Ok(None), |pattern| pattern.sequence(io_count, seed))
     }
 }
 

@@ -6,15 +6,19 @@
 //! for them.
 
 use super::text::{shown, word, worse};
-use crate::figures::layout::{COLUMN, layout};
-use crate::figures::svg::{escaped, inline};
-use crate::figures::{Chart, Ink, Look, Point, Series, Shape, place, time_axis, value_axis};
+use crate::draw::layout::{COLUMN, layout};
+use crate::draw::scale::{Across, time_axis};
+use crate::draw::style::{self, in_turn};
+use crate::draw::svg::{escaped, inline};
+use crate::draw::{Chart, Look, Point, Series};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use uflip_analysis::compare::value_text;
-use uflip_analysis::compare::{Better, Change, Comparison, Curve, CurvePoint, Figure, Unit, Value, Verdict};
+use uflip_analysis::compare::{
+    Better, Change, ChangeVerdict, ComparedCurve, ComparedFigure, ComparedPoint, Comparison, Unit, Value,
+};
 use uflip_measure::MicroBenchmark;
 
 const REPORT_STYLE: &str = include_str!("../report/style.css");
@@ -26,7 +30,11 @@ const DARK: &str = ":root[data-theme=\"dark\"] {";
 fn style() -> String {
     let dark =
         REPORT_STYLE.split_once(DARK).and_then(|(_, rest)| rest.split_once('}')).map_or("", |(dark, _)| dark);
-    format!("{REPORT_STYLE}@media screen and (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n{STYLE}")
+    format!(
+        "{REPORT_STYLE}{}@media screen and (prefers-color-scheme: dark) {{ :root {{{dark}{}}} }}\n{STYLE}",
+        style::css(),
+        style::colours(true)
+    )
 }
 
 /// The comparison as one HTML file.
@@ -65,8 +73,8 @@ fn head(out: &mut String, made: &Comparison) {
         let role = if at == 0 && made.subjects.len() > 1 { " (the reference)" } else { "" };
         let _ = writeln!(
             out,
-            "<li><span class=\"letter i-{}\">{}</span> <strong>{}</strong>{role}: {}</li>",
-            at % 6,
+            "<li><span class=\"letter c-{}\">{}</span> <strong>{}</strong>{role}: {}</li>",
+            in_turn(at).ink.name(),
             subject.letter,
             escaped(&subject.name),
             escaped(&subject.target)
@@ -121,9 +129,9 @@ fn said(out: &mut String, made: &Comparison) {
 /// The class of a table's cell.
 fn class(change: &Change, better: Better) -> &'static str {
     match (change.verdict, worse(change, better)) {
-        (Verdict::Differs, Some(true)) => "differs worse",
-        (Verdict::Differs, Some(false)) => "differs better",
-        (Verdict::Differs, None) => "differs",
+        (ChangeVerdict::Differs, Some(true)) => "differs worse",
+        (ChangeVerdict::Differs, Some(false)) => "differs better",
+        (ChangeVerdict::Differs, None) => "differs",
         _ => "quiet",
     }
 }
@@ -164,7 +172,7 @@ fn figures(out: &mut String, made: &Comparison) {
     out.push_str("</tbody></table></div></section>\n");
 }
 
-fn figure_row(out: &mut String, figure: &Figure) {
+fn figure_row(out: &mut String, figure: &ComparedFigure) {
     let _ = write!(out, "<tr><td>{}</td>", escaped(&figure.title));
     for value in &figure.values {
         let (text, hover) = (shown(value, figure.unit), interval_text(value, figure.unit));
@@ -216,12 +224,12 @@ fn charts(out: &mut String, made: &Comparison) {
 }
 
 fn differs(value: &Value) -> bool {
-    value.change.as_ref().is_some_and(|c| c.verdict == Verdict::Differs)
+    value.change.as_ref().is_some_and(|c| c.verdict == ChangeVerdict::Differs)
 }
 
 /// One curve of all subjects.
-fn panel(out: &mut String, made: &Comparison, curve: &Curve) {
-    let all = |p: &CurvePoint| -> Vec<f64> {
+fn panel(out: &mut String, made: &Comparison, curve: &ComparedCurve) {
+    let all = |p: &ComparedPoint| -> Vec<f64> {
         let ends = |v: &Value| v.interval.map_or(vec![], |ends| ends.to_vec());
         p.values.iter().flat_map(|v| v.value.into_iter().chain(ends(v))).collect()
     };
@@ -229,12 +237,15 @@ fn panel(out: &mut String, made: &Comparison, curve: &Curve) {
     if values.is_empty() {
         return;
     }
+    let across = Across::new(&curve.micro_benchmark, &curve.parameter, &values);
+    let series = (0..made.subjects.len()).flat_map(|at| subject_series(made, curve, &across, at)).collect();
     let chart = Chart {
         title: curve.baseline.clone(),
-        x: value_axis(&curve.micro_benchmark, &curve.parameter, &values),
-        y: time_axis(curve.points.iter().flat_map(all)),
+        x: across.axis,
+        y: time_axis("response time", curve.points.iter().flat_map(all)),
         shades: Vec::new(),
-        series: (0..made.subjects.len()).flat_map(|at| subject_series(made, curve, &values, at)).collect(),
+        notes: Vec::new(),
+        series,
     };
     let marked = curve.points.iter().flat_map(|p| &p.values).filter(|v| differs(v)).count();
     let told = match marked {
@@ -252,23 +263,16 @@ fn panel(out: &mut String, made: &Comparison, curve: &Curve) {
 }
 
 /// A subject's curve: all its points hollow, those that differ filled.
-fn subject_series(made: &Comparison, curve: &Curve, values: &[(i64, String)], at: usize) -> [Series; 2] {
-    let shape = [Shape::Circle, Shape::Triangle, Shape::Square, Shape::Diamond][at % 4];
-    let look = Look {
-        ink: Ink::Other((at % 6) as u8),
-        shape: Some(shape),
-        hollow: true,
-        line: Some([0.0, 0.0]),
-        size: 1.8,
-    };
-    let point = |p: &CurvePoint| {
+fn subject_series(made: &Comparison, curve: &ComparedCurve, across: &Across, at: usize) -> [Series; 2] {
+    let look = Look { hollow: true, size: 1.8, ..in_turn(at) };
+    let point = |p: &ComparedPoint| {
         let value = &p.values[at];
-        let x = place(&curve.micro_benchmark, values, p.value);
-        value.value.map(|y| (Point { x, y, span: value.interval }, differs(value)))
+        let point = |y| Point { span: value.interval, ..Point::plain(across.at(p.value as f64), y) };
+        value.value.map(|y| (point(y), differs(value)))
     };
     let points: Vec<(Point, bool)> = curve.points.iter().filter_map(point).collect();
-    let filled =
-        points.iter().filter(|(_, differs)| *differs).map(|(p, _)| Point { span: None, ..*p }).collect();
+    let filled = points.iter().filter(|(_, differs)| *differs);
+    let filled = filled.map(|(p, _)| Point { span: None, ..*p }).collect();
     let label = made.subjects[at].letter.clone();
     [
         Series { label, look, points: points.into_iter().map(|(p, _)| p).collect() },

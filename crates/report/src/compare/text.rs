@@ -8,7 +8,8 @@
 use crate::terminal::Style;
 use std::fmt::Write;
 use uflip_analysis::compare::{
-    Better, Change, Comparison, Curve, CurvePoint, Figure, SubjectFacts, Unit, Value, Verdict,
+    Better, Change, ChangeVerdict, ComparedCurve, ComparedFigure, ComparedPoint, Comparison, SubjectFacts,
+    Unit, Value,
 };
 use uflip_analysis::compare::{three, value_text};
 
@@ -37,12 +38,12 @@ pub(super) fn worse(change: &Change, better: Better) -> Option<bool> {
 pub(super) fn word(change: &Change, better: Better, unit: Unit) -> &'static str {
     match change.verdict {
         // Also where neither has the effect.
-        Verdict::Noise if change.ratio.is_none_or(|r| r == 1.0) => "the same",
-        Verdict::Noise => "noise",
-        Verdict::Alike => "within 1 %",
-        Verdict::NoInterval => "no interval",
-        Verdict::NotMeasured => "not measured",
-        Verdict::Differs => match (worse(change, better), unit) {
+        ChangeVerdict::Noise if change.ratio.is_none_or(|r| r == 1.0) => "the same",
+        ChangeVerdict::Noise => "noise",
+        ChangeVerdict::Alike => "within 1 %",
+        ChangeVerdict::NoInterval => "no interval",
+        ChangeVerdict::NotMeasured => "not measured",
+        ChangeVerdict::Differs => match (worse(change, better), unit) {
             (Some(true), Unit::Ns) => "* slower",
             (Some(false), Unit::Ns) => "* faster",
             (Some(true), _) => "* worse",
@@ -165,14 +166,14 @@ fn title_row(made: &Comparison, group: &str, some: &[usize]) -> String {
 
 fn colour(change: &Change, better: Better) -> &'static str {
     match (change.verdict, worse(change, better)) {
-        (Verdict::Differs, Some(true)) => "31",
-        (Verdict::Differs, Some(false)) => "32",
-        (Verdict::Differs, None) => "33",
+        (ChangeVerdict::Differs, Some(true)) => "31",
+        (ChangeVerdict::Differs, Some(false)) => "32",
+        (ChangeVerdict::Differs, None) => "33",
         _ => "2",
     }
 }
 
-fn figure_row(figure: &Figure, some: &[usize], style: Style) -> String {
+fn figure_row(figure: &ComparedFigure, some: &[usize], style: Style) -> String {
     let mut row = format!("  {:<TITLE$}{:>CELL$}", figure.title, shown(&figure.values[0], figure.unit));
     for at in some {
         let value = &figure.values[*at];
@@ -183,7 +184,7 @@ fn figure_row(figure: &Figure, some: &[usize], style: Style) -> String {
             let said = paint(word(change, figure.better, figure.unit), colour(change, figure.better), style);
             let _ = write!(row, "{text:>CELL$}{ratio:>8}  {said}");
         } else {
-            let mark = if change.verdict == Verdict::Differs { "*" } else { " " };
+            let mark = if change.verdict == ChangeVerdict::Differs { "*" } else { " " };
             let cell = format!("{:>CELL$}", format!("{text}{mark}"));
             row.push_str(&paint(&cell, colour(change, figure.better), style));
         }
@@ -196,8 +197,8 @@ fn curves(out: &mut String, made: &Comparison, style: Style) {
     if made.subjects.len() < 2 || made.curves.is_empty() {
         return;
     }
-    let marked = |c: &&Curve| c.points.iter().any(|p| p.values.iter().any(differs));
-    let told: Vec<&Curve> = made.curves.iter().filter(marked).collect();
+    let marked = |c: &&ComparedCurve| c.points.iter().any(|p| p.values.iter().any(differs));
+    let told: Vec<&ComparedCurve> = made.curves.iter().filter(marked).collect();
     let rest = made.curves.len() - told.len();
     heading(out, "Curves: mean response time against the reference (* beyond the intervals)", style);
     for curve in told {
@@ -215,12 +216,12 @@ fn curves(out: &mut String, made: &Comparison, style: Style) {
 }
 
 fn differs(value: &Value) -> bool {
-    value.change.as_ref().is_some_and(|c| c.verdict == Verdict::Differs)
+    value.change.as_ref().is_some_and(|c| c.verdict == ChangeVerdict::Differs)
 }
 
-fn curve_rows(out: &mut String, made: &Comparison, curve: &Curve, style: Style) {
+fn curve_rows(out: &mut String, made: &Comparison, curve: &ComparedCurve, style: Style) {
     line(out, &format!("  {} {}, by {}", curve.micro_benchmark, curve.baseline, curve.parameter));
-    let short = |p: &CurvePoint| p.label.replace(' ', "");
+    let short = |p: &ComparedPoint| p.label.replace(' ', "");
     let cell = curve.points.iter().map(|p| short(p).chars().count() + 2).max().unwrap_or(8).max(8);
     let at_once = ((style.width - 8) / cell).max(1);
     for points in curve.points.chunks(at_once) {
@@ -252,7 +253,7 @@ fn sentences(out: &mut String, made: &Comparison, style: Style) {
     let mut all = Vec::new();
     for figure in &made.figures {
         for (subject, value) in made.subjects.iter().zip(&figure.values) {
-            let Some(change) = value.change.as_ref().filter(|c| c.verdict == Verdict::Differs) else {
+            let Some(change) = value.change.as_ref().filter(|c| c.verdict == ChangeVerdict::Differs) else {
                 continue;
             };
             let size = change.ratio.map_or(f64::INFINITY, |r| r.ln().abs());
@@ -274,7 +275,7 @@ fn sentences(out: &mut String, made: &Comparison, style: Style) {
 
 fn sentence(
     made: &Comparison,
-    figure: &Figure,
+    figure: &ComparedFigure,
     subject: &SubjectFacts,
     value: &Value,
     change: &Change,

@@ -7,10 +7,11 @@
 //! The numbers are those of `job.json`. What a job has no lines for is left out.
 //! Source: paper 004, sections 3.3.1 to 3.3.5 and appendix C.
 
-use super::layout::{log_ticks, thinned};
-use super::micro::{from_zero, look_of};
-use super::papers::{device, size_axis};
-use super::{Axis, Chart, Figure, Ink, Look, Point, Scale, Series, Shape, csv_field, csv_number};
+use super::papers::device;
+use super::{Figure, csv_field, csv_number};
+use crate::draw::scale::{from_zero, number_axis, size_axis};
+use crate::draw::style::{in_turn, look_of};
+use crate::draw::{At, Axis, Chart, ChartNote, Ink, Look, Point, Series, Shape};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use uflip_analysis::compare::Subject;
@@ -18,8 +19,6 @@ use uflip_analysis::job_report::{JobReport, Recovery};
 use uflip_device::Bytes;
 use uflip_measure::pattern::Baseline;
 
-/// Ticks of a logarithmic axis, at most.
-const TICKS: usize = 9;
 /// Points that a curve needs.
 const MIN_POINTS: usize = 2;
 
@@ -30,66 +29,69 @@ struct Draft<'a> {
     /// Columns of the CSV: series, across, up.
     columns: [&'a str; 3],
     series: Vec<Series>,
+    /// A value up that the others are held against, with its word.
+    level: Option<(f64, &'static str)>,
     x: fn(&[Point]) -> Axis,
     y: fn(&[Point]) -> Axis,
 }
 
-/// Figures and what is left out, as sentences.
-pub(super) fn figures(subject: &Subject, job: &JobReport) -> (Vec<Figure>, Vec<String>) {
+fn drafts(job: &JobReport) -> Vec<Draft<'_>> {
     let mut drafts = speeds(job);
     drafts.extend(series(job));
     drafts.extend(after_bursts(job));
     drafts.extend([misaligned(job)]);
     drafts.extend(drift(job));
     drafts.extend([time_line(job), rewrite(job)].into_iter().flatten());
+    drafts
+}
+
+/// Figures and what is left out, as sentences.
+pub(super) fn figures(subject: &Subject, job: &JobReport) -> (Vec<Figure>, Vec<String>) {
     let (mut made, mut left_out) = (Vec::new(), Vec::new());
-    for draft in drafts {
-        let name = draft.name.clone();
-        match figure(draft, &subject.profile.target) {
-            Some(figure) => made.push(figure),
-            None => left_out.push(format!("{name}: the job has no runs for it")),
-        }
+    for draft in drafts(job) {
+        let (name, columns) = (draft.name.clone(), draft.columns);
+        let Some(chart) = chart(draft) else {
+            left_out.push(format!("{name}: the job has no runs for it"));
+            continue;
+        };
+        let caption = format!("{}. {}", chart.title, subject.profile.target);
+        made.push(Figure { name, caption, csv: csv(columns, &chart), chart });
     }
     (made, left_out)
 }
 
-fn figure(mut draft: Draft<'_>, target: &str) -> Option<Figure> {
+/// The charts that a job has runs for, by their figures' names.
+pub(crate) fn charts(job: &JobReport) -> Vec<(String, Chart)> {
+    drafts(job).into_iter().filter_map(|draft| Some((draft.name.clone(), chart(draft)?))).collect()
+}
+
+fn chart(mut draft: Draft<'_>) -> Option<Chart> {
     draft.series.retain(|s| s.points.len() >= MIN_POINTS);
-    let all: Vec<Point> = draft.series.iter().flat_map(|s| s.points.clone()).collect();
-    if all.is_empty() {
-        return None;
-    }
-    let [name, across, up] = draft.columns;
-    let mut csv = format!("{name},{across},{up},{up}_low,{up}_high\n");
-    for s in &draft.series {
-        for p in &s.points {
-            let [low, high] = p.span.map_or([None, None], |span| span.map(Some));
-            let _ = writeln!(
-                csv,
-                "{},{},{},{},{}",
-                csv_field(&s.label),
-                p.x,
-                p.y,
-                csv_number(low),
-                csv_number(high)
-            );
-        }
-    }
-    let chart = Chart {
-        title: draft.title.clone(),
+    let mut all: Vec<Point> = draft.series.iter().flat_map(|s| s.points.clone()).collect();
+    let first = all.first()?.x;
+    all.extend(draft.level.iter().map(|(value, _)| Point::plain(first, *value)));
+    let level =
+        |(value, label): (f64, &str)| ChartNote { at: At::Level(value), ink: Ink::Soft, label: label.into() };
+    Some(Chart {
+        title: draft.title,
         x: (draft.x)(&all),
         y: (draft.y)(&all),
         shades: Vec::new(),
+        notes: draft.level.map(level).into_iter().collect(),
         series: draft.series,
-    };
-    Some(Figure { name: draft.name, caption: format!("{}. {target}", draft.title), chart, csv })
+    })
 }
 
-/// One of several curves of no baseline.
-fn look(at: usize) -> Look {
-    let shapes = [Shape::Triangle, Shape::Circle, Shape::Square, Shape::Diamond];
-    let ink = Ink::Other((at % 6) as u8);
-    Look { ink, shape: Some(shapes[at % 4]), hollow: at % 2 == 1, line: Some([0.0, 0.0]), size: 2.0 }
+fn csv([name, across, up]: [&str; 3], chart: &Chart) -> String {
+    let mut csv = format!("{name},{across},{up},{up}_low,{up}_high\n");
+    for s in &chart.series {
+        for p in &s.points {
+            let [low, high] = p.span.map_or([None, None], |span| span.map(Some));
+            let (label, low, high) = (csv_field(&s.label), csv_number(low), csv_number(high));
+            let _ = writeln!(csv, "{label},{},{},{low},{high}", p.x, p.y);
+        }
+    }
+    csv
 }
 
 /// Curves by their names, in the order of these.
@@ -101,25 +103,12 @@ fn curves(points: BTreeMap<String, Vec<Point>>, look: impl Fn(usize, &str) -> Lo
     points.into_iter().enumerate().map(one).collect()
 }
 
-fn plain(x: f64, y: f64) -> Point {
-    Point { x, y, span: None }
-}
-
 fn block_axis(points: &[Point]) -> Axis {
-    Axis { label: "block size".into(), ..size_axis(points) }
+    size_axis("block size", points.iter().map(|p| p.x))
 }
 
 fn mb_axis(points: &[Point]) -> Axis {
-    let ends = points.iter().flat_map(|p| p.span.unwrap_or([p.y, p.y]));
-    let (low, high) = ends.filter(|v| *v > 0.0).fold((f64::MAX, 0f64), |(a, b), v| (a.min(v), b.max(v)));
-    let all = if high > 0.0 { log_ticks(low, high) } else { vec![1.0, 10.0] };
-    let ticks = thinned(&all, TICKS).into_iter().map(|mb| (mb, format!("{}", (mb * 1e6).round() / 1e6)));
-    Axis {
-        label: "MB/s".into(),
-        scale: Scale::Log,
-        ends: [all[0], all[all.len() - 1]],
-        ticks: ticks.collect(),
-    }
+    number_axis("MB/s", points.iter().flat_map(|p| p.span.unwrap_or([p.y, p.y])))
 }
 
 fn across(label: &str, points: &[Point]) -> Axis {
@@ -134,8 +123,10 @@ fn up(label: &str, points: &[Point]) -> Axis {
 fn speeds(job: &JobReport) -> Vec<Draft<'_>> {
     let mut lines: BTreeMap<&str, BTreeMap<String, Vec<Point>>> = BTreeMap::new();
     for s in job.speeds.iter().filter(|s| s.round.is_none() && s.shift_bytes == Bytes(0)) {
-        let point =
-            Point { x: s.block_bytes.0 as f64, y: s.mb_per_s, span: Some([s.min_mb_per_s, s.max_mb_per_s]) };
+        let point = Point {
+            span: Some([s.min_mb_per_s, s.max_mb_per_s]),
+            ..Point::plain(s.block_bytes.0 as f64, s.mb_per_s)
+        };
         lines.entry(&s.line).or_default().entry(s.baseline.to_string()).or_default().push(point);
     }
     let several = |(_, of): &(&str, BTreeMap<String, Vec<Point>>)| of.values().any(|points| points.len() > 2);
@@ -146,6 +137,7 @@ fn speeds(job: &JobReport) -> Vec<Draft<'_>> {
         ),
         columns: ["baseline", "block_bytes", "mb_per_s"],
         series: curves(of, |at, baseline| look_of(baseline, at)),
+        level: None,
         x: block_axis,
         y: mb_axis,
     };
@@ -155,9 +147,10 @@ fn speeds(job: &JobReport) -> Vec<Draft<'_>> {
 /// Figure 3.2: a chart for each long series.
 fn series(job: &JobReport) -> Vec<Draft<'_>> {
     let long = job.series.iter().filter(|s| s.batch_s.len() > 2);
-    let draft = |s: &uflip_analysis::job_report::Series| {
+    let draft = |s: &uflip_analysis::job_report::BatchSeries| {
         let each = s.batch_ios as f64;
-        let points = s.batch_s.iter().enumerate().map(|(k, v)| plain((k as f64 + 1.0) * each, v * 1e3));
+        let points =
+            s.batch_s.iter().enumerate().map(|(k, v)| Point::plain((k as f64 + 1.0) * each, v * 1e3));
         let label = format!("each {} IOs", s.batch_ios);
         let dots = Look { shape: Some(Shape::Dot), ..look_of("RW", 0) };
         Draft {
@@ -165,6 +158,7 @@ fn series(job: &JobReport) -> Vec<Draft<'_>> {
             title: format!("Time of each batch of random writes of {}", s.block_bytes),
             columns: ["batch", "ios", "ms"],
             series: vec![Series { label, look: dots, points: points.collect() }],
+            level: None,
             x: |p| across("IOs", p),
             y: |p| up("time of a batch (ms)", p),
         }
@@ -199,15 +193,16 @@ fn bursts(all: &[Recovery]) -> BTreeMap<String, Vec<&Recovery>> {
 /// Figures 3.3 and the lower left ones of C.1 and C.2.
 fn after_bursts(job: &JobReport) -> Vec<Draft<'_>> {
     let of = |value: fn(&Recovery) -> Option<f64>| {
-        let point = |r: &&Recovery| value(r).map(|y| plain(r.block_bytes.0 as f64, y));
+        let point = |r: &&Recovery| value(r).map(|y| Point::plain(r.block_bytes.0 as f64, y));
         let named = bursts(&job.recovery).into_iter();
         named.map(|(name, all)| (name, all.iter().filter_map(point).collect())).collect()
     };
-    let draft = |name: &str, title: &str, column, value, y| Draft {
+    let draft = |name: &str, title: &str, column, value, level, y| Draft {
         name: name.into(),
         title: title.into(),
         columns: ["after", "block_bytes", column],
-        series: curves(of(value), |at, _| look(at)),
+        series: curves(of(value), |at, _| in_turn(at)),
+        level,
         x: block_axis,
         y,
     };
@@ -217,6 +212,7 @@ fn after_bursts(job: &JobReport) -> Vec<Draft<'_>> {
             "Sequential writes after a burst: median speed of the windows over the steady speed",
             "of_steady",
             |r| r.median_over_steady,
+            Some((1.0, "steady")),
             |p| up("of the steady speed", p),
         ),
         draft(
@@ -224,6 +220,7 @@ fn after_bursts(job: &JobReport) -> Vec<Draft<'_>> {
             "Sequential writes after a burst: time until 0.6 of the median speed",
             "recovery_s",
             |r| r.recovery_s,
+            None,
             |p| up("recovery (s)", p),
         ),
     ]
@@ -233,11 +230,11 @@ fn after_bursts(job: &JobReport) -> Vec<Draft<'_>> {
 fn misaligned(job: &JobReport) -> Draft<'_> {
     let mut by_shift: BTreeMap<Bytes, Vec<Point>> = BTreeMap::new();
     for m in &job.misaligned {
-        by_shift.entry(m.shift_bytes).or_default().push(plain(m.block_bytes.0 as f64, m.ratio));
+        by_shift.entry(m.shift_bytes).or_default().push(Point::plain(m.block_bytes.0 as f64, m.ratio));
     }
     let series = by_shift.into_iter().enumerate().map(|(at, (shift, points))| Series {
         label: format!("shifted by {shift}"),
-        look: look(at),
+        look: in_turn(at),
         points,
     });
     Draft {
@@ -245,6 +242,7 @@ fn misaligned(job: &JobReport) -> Draft<'_> {
         title: "Speed of shifted over aligned random writes".into(),
         columns: ["shift", "block_bytes", "of_aligned"],
         series: series.collect(),
+        level: Some((1.0, "aligned")),
         x: block_axis,
         y: |p| up("of the aligned speed", p),
     }
@@ -256,14 +254,15 @@ fn drift(job: &JobReport) -> Vec<Draft<'_>> {
     for d in &job.drift {
         let all = by_baseline.entry(d.baseline).or_default();
         let shift = if d.shift_bytes > Bytes(0) { format!(" + {}", d.shift_bytes) } else { String::new() };
-        let points = d.points.iter().map(|(passes, mb)| plain(*passes as f64, *mb)).collect();
-        all.push(Series { label: format!("{}{shift}", d.block_bytes), look: look(all.len()), points });
+        let points = d.points.iter().map(|(passes, mb)| Point::plain(*passes as f64, *mb)).collect();
+        all.push(Series { label: format!("{}{shift}", d.block_bytes), look: in_turn(all.len()), points });
     }
     let draft = |(baseline, series)| Draft {
         name: format!("figure3.4b-{baseline}"),
         title: format!("Speed of {baseline} over age, by block size"),
         columns: ["block", "passes", "mb_per_s"],
         series,
+        level: None,
         x: |p| across("whole-device writes", p),
         y: mb_axis,
     };
@@ -278,16 +277,21 @@ fn time_line(job: &JobReport) -> Option<Draft<'_>> {
         a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
     })?;
     let same = job.recovery.iter().filter(|r| r.block_bytes == worst.block_bytes && r.line == worst.line);
+    let steady = same.clone().find_map(|r| r.steady_mb_per_s);
     let series = same.enumerate().map(|(at, r)| Series {
         label: format!("after {}", r.burst),
-        look: look(at),
-        points: (1..).zip(&r.windows_mb_per_s).map(|(k, mb)| plain(f64::from(k) * r.window_s, *mb)).collect(),
+        look: in_turn(at),
+        points: (1..)
+            .zip(&r.windows_mb_per_s)
+            .map(|(k, mb)| Point::plain(f64::from(k) * r.window_s, *mb))
+            .collect(),
     });
     Some(Draft {
         name: "figureC.3".into(),
         title: format!("Sequential writes of {} after a burst, speed in each window", worst.block_bytes),
         columns: ["after", "seconds", "mb_per_s"],
         series: series.collect(),
+        level: steady.map(|mb| (mb, "steady")),
         x: |p| across("time after the burst (s)", p),
         y: |p| up("MB/s", p),
     })
@@ -297,18 +301,19 @@ fn time_line(job: &JobReport) -> Option<Draft<'_>> {
 fn rewrite(job: &JobReport) -> Option<Draft<'_>> {
     let mut passes: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
     for r in &job.rewrite {
-        passes.entry(r.repeat).or_default().push(plain(r.burst_s.unwrap_or(0.0), r.minutes));
+        passes.entry(r.repeat).or_default().push(Point::plain(r.burst_s.unwrap_or(0.0), r.minutes));
     }
     let name = |repeat: u32| if repeat == 0 { "first pass".into() } else { format!("pass {}", repeat + 1) };
     let series = passes.into_iter().enumerate().map(|(at, (repeat, mut points))| {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series { label: name(repeat), look: look(at), points }
+        Series { label: name(repeat), look: in_turn(at), points }
     });
     (!job.rewrite.is_empty()).then(|| Draft {
         name: "figureC.4".into(),
         title: "Writing everything in order after a burst; 0 s is without one".into(),
         columns: ["pass", "burst_s", "minutes"],
         series: series.collect(),
+        level: None,
         x: |p| across("length of the burst (s)", p),
         y: |p| up("time (minutes)", p),
     })

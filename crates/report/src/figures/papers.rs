@@ -7,21 +7,25 @@
 //!
 //! Source: paper 000, section 5.2.
 
-use super::micro::{from_zero, series_of};
-use super::{Axis, Chart, Figure, Ink, Look, Point, Scale, Series, Shape, csv_field, csv_number};
+use super::micro::series_of;
+use super::{Figure, csv_field, csv_number};
+use crate::draw::scale::{from_zero, size_axis};
+use crate::draw::style::in_turn;
+use crate::draw::{Chart, Point, Series};
 use crate::view::{self, Section};
 use std::fmt::Write;
 use uflip_analysis::compare::Subject;
 use uflip_analysis::profile::table3::{Table3Row, factor_text, table3_row};
-use uflip_device::Bytes;
+use uflip_measure::{Baseline, MicroBenchmark};
+use uflip_store::manifest::TargetFacts;
 
-fn section(subject: &Subject, name: &str) -> Option<Section> {
-    view::build(&subject.contents).sections.into_iter().find(|s| s.micro_benchmark == name)
+fn section(subject: &Subject, micro: MicroBenchmark) -> Option<Section> {
+    view::build(&subject.contents).sections.into_iter().find(|s| s.micro() == Some(micro))
 }
 
 /// Figures 6 and 7.
 pub(super) fn granularity(subject: &Subject, made: &mut Vec<Figure>, left_out: &mut Vec<String>) {
-    let section = section(subject, "granularity").filter(|s| !s.series.is_empty());
+    let section = section(subject, MicroBenchmark::Granularity).filter(|s| !s.series.is_empty());
     for (name, without) in [("figure6", ""), ("figure7", "RW")] {
         match &section {
             Some(section) => made.push(by_size(subject, section, name, without)),
@@ -50,21 +54,22 @@ fn by_size(subject: &Subject, section: &Section, name: &str, without: &str) -> F
             x: from_zero("IOSize (KiB)", points().map(|p| p.value as f64), 1024.0),
             y: from_zero("response time (ms)", points().filter_map(|p| p.max_ns), 1e6),
             shades: Vec::new(),
+            notes: Vec::new(),
             series: series.collect(),
         },
         csv,
     }
 }
 
-/// The device's name for a legend: what comes after the target's own name.
+/// The device's name for a legend: that of a simulated device's description, the target
+/// as typed where the folder keeps no description, else what the subject is called.
 pub(super) fn device(subject: &Subject) -> String {
-    let target = subject.profile.target.split(';').next().unwrap_or_default();
-    let name = target.strip_suffix(", simulated").unwrap_or(target);
-    let name = match name.strip_prefix("sim:").and_then(|rest| rest.split_once(": ")) {
-        Some((_, device)) => device,
-        None if name.starts_with("sim:") => name,
-        None => subject.name.as_str(),
+    let target = &subject.contents.manifest.target;
+    let described = match &target.facts {
+        TargetFacts::Simulated { description, .. } => description["name"].as_str().or(target.name.as_deref()),
+        _ => None,
     };
+    let name = described.unwrap_or(subject.name.as_str());
     name.chars().take(40).collect()
 }
 
@@ -76,25 +81,17 @@ pub(super) fn locality(subjects: &[Subject]) -> Result<Figure, String> {
     let mut series = Vec::new();
     let mut csv = "device,target_size_bytes,rw_mean_ns,sw_mean_ns,relative_to_sw\n".to_string();
     for (at, subject) in subjects.iter().enumerate() {
-        let curve =
-            section(subject, "locality").and_then(|s| s.series.into_iter().find(|s| s.baseline == "RW"));
-        let sw = subject.levels.baselines.iter().find(|b| b.baseline == "SW").map(|b| b.mean.ns);
+        let curve = section(subject, MicroBenchmark::Locality)
+            .and_then(|s| s.series.into_iter().find(|s| s.baseline == Baseline::Rw.name()));
+        let sw = subject.levels.baselines.iter().find(|b| b.baseline == Baseline::Sw).map(|b| b.mean.ns);
         let (Some(curve), Some(sw)) = (curve, sw.filter(|sw| *sw > 0.0)) else { continue };
         let mut points = Vec::new();
         for p in &curve.points {
             let Some(mean) = p.mean_ns.filter(|_| p.value > 0) else { continue };
-            points.push(Point { x: p.value as f64, y: mean / sw, span: None });
+            points.push(Point::plain(p.value as f64, mean / sw));
             let _ = writeln!(csv, "{},{},{mean},{sw},{}", csv_field(&device(subject)), p.value, mean / sw);
         }
-        let shape = [Shape::Triangle, Shape::Circle, Shape::Square, Shape::Diamond][at % 4];
-        let look = Look {
-            ink: Ink::Other(at as u8),
-            shape: Some(shape),
-            hollow: at % 2 == 1,
-            line: Some([0.0, 0.0]),
-            size: 2.0,
-        };
-        series.push(Series { label: device(subject), look, points });
+        series.push(Series { label: device(subject), look: in_turn(at), points });
     }
     let all: Vec<Point> = series.iter().flat_map(|s| s.points.clone()).collect();
     if all.is_empty() {
@@ -106,27 +103,14 @@ pub(super) fn locality(subjects: &[Subject]) -> Result<Figure, String> {
             .into(),
         chart: Chart {
             title: "Locality".into(),
-            x: size_axis(&all),
+            x: size_axis("TargetSize", all.iter().map(|p| p.x)),
             y: from_zero("RW relative to SW", all.iter().map(|p| p.y), 1.0),
             shades: Vec::new(),
+            notes: Vec::new(),
             series,
         },
         csv,
     })
-}
-
-/// Sizes across, a tick for each power of four.
-pub(super) fn size_axis(points: &[Point]) -> Axis {
-    let (low, high) = points.iter().fold((f64::MAX, 0f64), |(a, b), p| (a.min(p.x), b.max(p.x)));
-    let high = if high > low { high } else { low * 2.0 };
-    let ticks = (0..32).map(|e| 4f64.powi(e)).filter(|t| *t >= low * 0.999 && *t <= high * 1.001);
-    let room = (high / low).powf(0.03);
-    Axis {
-        label: "TargetSize".into(),
-        scale: Scale::Log,
-        ends: [low / room, high * room],
-        ticks: ticks.map(|t| (t, Bytes(t as u64).to_string().replace(' ', ""))).collect(),
-    }
 }
 
 /// The columns of Table 3: heading, and its text of a row.

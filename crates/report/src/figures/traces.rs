@@ -9,13 +9,15 @@
 //!
 //! Source: paper 000, section 5.1, figures 3 to 5.
 
-use super::micro::{look_of, time_axis};
-use super::{Axis, Chart, Figure, Ink, Look, Point, Scale, Series, Shape};
+use super::Figure;
+use crate::draw::scale::{io_axis, time_axis};
+use crate::draw::style::look_of;
+use crate::draw::{Chart, Ink, Look, Point, Series, Shape};
 use std::fmt::Write;
 use uflip_analysis::compare::Subject;
 use uflip_measure::auto::CalibrationRole;
 use uflip_measure::detect::long::{EXACT_IOS, WINDOW_IOS};
-use uflip_measure::pattern::{Baseline, Mode};
+use uflip_measure::pattern::{Baseline, PatternMode};
 use uflip_measure::run::Belongs;
 use uflip_store::contents::RunRow;
 use uflip_store::error::StoreError;
@@ -98,27 +100,19 @@ fn running(responses: &[u64], from: usize) -> Vec<Option<f64>> {
 }
 
 fn line(label: &str, ink: Ink, dash: [f64; 2], averages: &[Option<f64>]) -> Series {
-    let point = |(i, y): (usize, &Option<f64>)| y.map(|y| Point { x: i as f64, y, span: None });
+    let point = |(i, y): (usize, &Option<f64>)| y.map(|y| Point::plain(i as f64, y));
     Series {
         label: label.into(),
-        look: Look { ink, shape: None, hollow: false, line: Some(dash), size: 0.0 },
+        look: Look::line(ink, dash, 0.9),
         points: averages.iter().enumerate().filter_map(point).collect(),
     }
 }
 
 fn dots(label: &str, look: Look, first: usize, responses: &[u64]) -> Series {
     let few = responses.len() <= FEW;
-    let point = |(i, ns): (usize, &u64)| Point { x: (first + i) as f64, y: *ns as f64, span: None };
+    let point = |(i, ns): (usize, &u64)| Point::plain((first + i) as f64, *ns as f64);
     let look = Look { shape: Some(Shape::Dot), line: None, size: if few { 0.9 } else { 0.6 }, ..look };
     Series { label: label.into(), look, points: responses.iter().enumerate().map(point).collect() }
-}
-
-/// Numbers of IOs across.
-fn io_axis(count: usize) -> Axis {
-    let ticks = super::layout::linear_ticks(0.0, count.max(1) as f64, 6);
-    let ticks: Vec<(f64, String)> =
-        ticks.into_iter().filter(|t| *t <= count as f64).map(|t| (t, t.to_string())).collect();
-    Axis { label: "IO number".into(), scale: Scale::Linear, ends: [-0.5, count.max(1) as f64 - 0.5], ticks }
 }
 
 fn trace(
@@ -165,8 +159,9 @@ fn trace(
         chart: Chart {
             title: format!("{} IO by IO", baseline.name()),
             x: io_axis(shown),
-            y: time_axis(responses[..shown].iter().map(|ns| *ns as f64)),
+            y: time_axis("response time", responses[..shown].iter().map(|ns| *ns as f64)),
             shades,
+            notes: Vec::new(),
             series,
         },
         csv: trace_csv(&ios, &all, &rest),
@@ -192,7 +187,7 @@ fn pause_runs(subject: &Subject) -> Option<Vec<&RunRow>> {
     runs.sort_by_key(|r| r.spec.id);
     let value = |r: &RunRow| step(r).unwrap_or(0);
     let random_writes =
-        |r: &RunRow| r.spec.work.basics().iter().all(|b| b.mode == Mode::Write && b.is_random());
+        |r: &RunRow| r.spec.work.basics().iter().all(|b| b.mode == PatternMode::Write && b.is_random());
     let batch = runs.iter().position(|r| value(r) == 1 && random_writes(r))?;
     // The reads are rested before the batch: the last of them count.
     let before = batch.checked_sub(1).filter(|at| value(runs[*at]) == 0)?;
@@ -233,8 +228,9 @@ fn pause_test(subject: &Subject) -> Result<Option<Figure>, StoreError> {
         chart: Chart {
             title: "Pause determination".into(),
             x: io_axis(first),
-            y: time_axis(times.into_iter()),
+            y: time_axis("response time", times.into_iter()),
             shades,
+            notes: Vec::new(),
             series,
         },
         csv,

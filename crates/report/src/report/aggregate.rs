@@ -11,7 +11,7 @@
 //! without the medians, and all response times are counted in a histogram.
 
 use super::blob::Blob;
-use super::trace::{Class, Classes, Kind, Outlier, Trace, known_as, rounded};
+use super::trace::{Classes, Outlier, TimeClass, Trace, TraceKind, known_as, rounded};
 use super::windows::WindowIo;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -166,13 +166,13 @@ impl Aggregator {
     }
 
     /// All that was added, settled.
-    pub(crate) fn finish(mut self) -> Summary {
+    pub(crate) fn finish(mut self) -> RunSummary {
         let mut outliers: Vec<Outlier> = self.slowest.into_iter().map(|o| o.0).collect();
         outliers.sort_unstable_by(|a, b| b.cmp(a));
         let mut time: Vec<Cell> = std::mem::take(&mut self.over_time).into_iter().flatten().collect();
         time.iter_mut().for_each(Cell::settle);
         let counts = (0u16..).zip(self.histogram).filter(|(_, n)| *n > 0);
-        Summary {
+        RunSummary {
             n: self.n,
             length: self.length,
             cells: self.cells,
@@ -188,12 +188,12 @@ impl Aggregator {
 }
 
 /// A run summed up, from which traces of any fineness are made.
-pub(crate) struct Summary {
+pub(crate) struct RunSummary {
     n: u64,
     length: u64,
     cells: usize,
     end_of_space: u64,
-    classes: Vec<Class>,
+    classes: Vec<TimeClass>,
     /// The cells of the first kind of IO, then those of the second, …
     time: Vec<Cell>,
     starts: Vec<u64>,
@@ -204,8 +204,8 @@ pub(crate) struct Summary {
     pub(crate) outliers: Vec<Outlier>,
 }
 
-impl Summary {
-    fn trace(&self, kind: Kind, outliers: usize, blob: Blob) -> Trace {
+impl RunSummary {
+    fn trace(&self, kind: TraceKind, outliers: usize, blob: Blob) -> Trace {
         let (columns, blob) = blob.finish();
         Trace {
             kind,
@@ -223,7 +223,7 @@ impl Summary {
     /// The least that is kept of a run: its histogram and its `outliers` slowest
     /// IOs.
     pub(crate) fn sketch(&self, outliers: usize) -> Trace {
-        let trace = self.trace(Kind::Sketched, outliers, Blob::default());
+        let trace = self.trace(TraceKind::Sketched, outliers, Blob::default());
         Trace { histogram: Some(self.histogram.clone()), blob: String::new(), ..trace }
     }
 
@@ -231,7 +231,7 @@ impl Summary {
         self.time.iter().map(of).collect()
     }
 
-    /// As [`Summary::aggregated`] with less: times are rounded to 1.6 %, means
+    /// As [`RunSummary::aggregated`] with less: times are rounded to 1.6 %, means
     /// and places left out.
     pub(crate) fn coarse(&self) -> Trace {
         let mut blob = Blob::default();
@@ -246,7 +246,7 @@ impl Summary {
         add("median", &self.column(&|c| i64::from(c.median)));
         add("max", &self.column(&|c| i64::from(rounded(c.max))));
         self.add_histogram(&mut blob);
-        Trace { cells: Some(self.cells), ..self.trace(Kind::Coarse, SKETCHED, blob) }
+        Trace { cells: Some(self.cells), ..self.trace(TraceKind::Coarse, SKETCHED, blob) }
     }
 
     /// The trace of all that was added, with these IOs around the slowest. The
@@ -268,7 +268,7 @@ impl Summary {
         self.add_histogram(&mut blob);
         blob.add_plain("space", &[self.end_of_space as i64]);
         super::windows::add(&mut blob, windows, &self.classes);
-        Trace { cells: Some(self.cells), ..self.trace(Kind::Aggregated, OUTLIERS, blob) }
+        Trace { cells: Some(self.cells), ..self.trace(TraceKind::Aggregated, OUTLIERS, blob) }
     }
 
     fn add_histogram(&self, blob: &mut Blob) {

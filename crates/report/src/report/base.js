@@ -1,4 +1,4 @@
-// Elements, numbers with units, colours. Text from the data reaches the page
+// Elements, numbers with units, the theme. Text from the data reaches the page
 // through textContent and attributes set by name only.
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -23,8 +23,6 @@ function three(value) {
   if (value === 0 || Math.abs(value) >= 99.95) return Math.round(value).toLocaleString("en");
   return value.toFixed(Math.abs(value) >= 9.995 ? 1 : Math.abs(value) >= 0.9995 ? 2 : 3);
 }
-const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
-const unitFor = ns => UNITS.find(([, scale]) => ns >= scale * 0.9995) || UNITS[3];
 const NONE = "–";
 function time(ns) {
   if (ns === null || ns === undefined) return NONE;
@@ -33,11 +31,6 @@ function time(ns) {
   return `${three(ns / scale)} ${unit}`;
 }
 const inUnit = (ns, scale) => (ns === null || ns === undefined ? NONE : three(ns / scale));
-// Short, for axes: 1 µs, 20 ms.
-function tick(ns) {
-  const [unit, scale] = unitFor(ns);
-  return `${parseFloat((ns / scale).toPrecision(3))} ${unit}`;
-}
 function bytes(n) {
   if (n === null || n === undefined) return NONE;
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -47,59 +40,10 @@ function bytes(n) {
 }
 const count = n => (n === null || n === undefined ? NONE : n.toLocaleString("en"));
 
-// Reads are blue, writes orange; sequential is hollow, random filled; shapes as
-// in the terminal. Mixes of reads with writes are green or purple.
-const STYLES = {
-  SR: { c: "SR", shape: "circle", hollow: true }, RR: { c: "RR", shape: "circle" },
-  SW: { c: "SW", shape: "triangle", hollow: true }, RW: { c: "RW", shape: "triangle" },
-  "SR/RR": { c: "RR", shape: "square", hollow: true }, "SW/RW": { c: "RW", shape: "square", hollow: true },
-  "SR/SW": { c: "m0", shape: "diamond", hollow: true }, "RR/RW": { c: "m1", shape: "diamond" },
-  "SR/RW": { c: "m0", shape: "diamond" }, "RR/SW": { c: "m1", shape: "diamond", hollow: true },
-};
-const styleOf = baseline => STYLES[baseline] || { c: "m2", shape: "square" };
-
-function mark(style, x, y, r) {
-  const shade = style.hollow ? "mark hollow" : "mark fill";
-  if (style.shape === "circle") return svg("circle", { class: shade, cx: x, cy: y, r });
-  const corners = {
-    triangle: [[0, -1.15], [1.1, 0.85], [-1.1, 0.85]], square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
-    diamond: [[0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0]],
-  }[style.shape];
-  const points = corners.map(([dx, dy]) => `${(x + dx * r).toFixed(1)},${(y + dy * r).toFixed(1)}`).join(" ");
-  return svg("polygon", { class: shade, points });
-}
-function sign(baseline) {
-  const style = styleOf(baseline);
-  return svg("svg", { class: `sign c-${style.c}`, viewBox: "0 0 14 14", "aria-hidden": "true" }, mark(style, 7, 7, 4.3));
-}
 const WORDS = { S: "sequential", R: "random" };
 const MODES = { R: "read", W: "write" };
 const words = baseline => (/^[SR][RW]$/.test(baseline) ? `${WORDS[baseline[0]]} ${MODES[baseline[1]]}` : "");
 const BASELINES = ["SR", "RR", "SW", "RW"];
-
-// Log ticks of 1, 2, 5 around [low, high].
-function logTicks(low, high) {
-  const ticks = [];
-  for (let d = Math.floor(Math.log10(low)); d <= Math.ceil(Math.log10(high)); d++)
-    for (const m of [1, 2, 5]) ticks.push(m * 10 ** d);
-  const first = Math.max(0, ticks.findLastIndex(t => t <= low * 1.000001));
-  const last = ticks.findIndex(t => t >= high * 0.999999);
-  const range = ticks.slice(first, last < 0 ? undefined : last + 1);
-  return range.length > 1 ? range : ticks.slice(first, first + 2);
-}
-function thin(ticks, most) {
-  if (ticks.length <= most) return ticks;
-  const decades = ticks.filter(t => Math.abs(Math.log10(t) - Math.round(Math.log10(t))) < 1e-6);
-  const every = Math.max(1, Math.ceil(decades.length / most));
-  return decades.length > 1 ? decades.filter((_, i) => i % every === 0) : ticks.filter((_, i) => i % Math.ceil(ticks.length / most) === 0);
-}
-function linearTicks(low, high, most) {
-  const raw = (high - low) / most, power = 10 ** Math.floor(Math.log10(raw || 1));
-  const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= raw) || power;
-  const ticks = [];
-  for (let t = Math.ceil(low / step) * step; t <= high + step * 1e-9; t += step) ticks.push(t || 0);
-  return ticks;
-}
 
 // The theme: as the system has it until a button says otherwise.
 const theme = {

@@ -13,8 +13,8 @@
 //! threads also make the kind of trace that the run before got ([`Guess`]):
 //! where that is what the run gets, it is ready, else it is made again.
 
-use super::aggregate::{Aggregator, SKETCHED, Summary};
-use super::trace::{self, Kind, Trace};
+use super::aggregate::{Aggregator, RunSummary, SKETCHED};
+use super::trace::{self, Trace, TraceKind};
 use super::windows;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -229,11 +229,11 @@ impl Guess {
 
     fn of(trace: &Trace) -> Guess {
         match trace.kind {
-            Kind::Whole => Guess::Whole,
-            Kind::Rounded if trace.columns.iter().any(|c| c.name == "place") => Guess::Placed,
-            Kind::Rounded => Guess::Rounded,
-            Kind::Coarse => Guess::Coarse,
-            Kind::Aggregated | Kind::Sketched => Guess::None,
+            TraceKind::Whole => Guess::Whole,
+            TraceKind::Rounded if trace.columns.iter().any(|c| c.name == "place") => Guess::Placed,
+            TraceKind::Rounded => Guess::Rounded,
+            TraceKind::Coarse => Guess::Coarse,
+            TraceKind::Aggregated | TraceKind::Sketched => Guess::None,
         }
     }
 }
@@ -241,7 +241,7 @@ impl Guess {
 /// A run as read.
 struct Read {
     n: u64,
-    summary: Summary,
+    summary: RunSummary,
     /// All of them; none of a long run.
     records: Option<Vec<IoRecord>>,
     /// The IOs around the slowest, of runs that would be aggregated.
@@ -364,7 +364,7 @@ fn smaller(read: &mut Read, budget: &mut Budget, sketched: usize) -> Embedded {
     sketch(&read.summary, budget, sketched)
 }
 
-fn sketch(summary: &Summary, budget: &mut Budget, sketched: usize) -> Embedded {
+fn sketch(summary: &RunSummary, budget: &mut Budget, sketched: usize) -> Embedded {
     for outliers in [sketched, 1] {
         let sketch = summary.sketch(outliers);
         if budget.take(sketch.cost()) {

@@ -93,9 +93,10 @@ function rgb(hex) {
 function stamp(context, group, x, y, r) {
   const style = styleOf(group);
   context.beginPath();
-  if (style.shape === "triangle") {
-    context.moveTo(x, y - r * 1.15); context.lineTo(x + r * 1.1, y + r * 0.85); context.lineTo(x - r * 1.1, y + r * 0.85); context.closePath();
-  } else context.arc(x, y, r, 0, 7);
+  const corners = cornersOf(style.shape, x, y, r);
+  if (!corners.length) context.arc(x, y, r, 0, 7);
+  corners.forEach(([px, py], k) => (k ? context.lineTo(px, py) : context.moveTo(px, py)));
+  if (corners.length) context.closePath();
   context.strokeStyle = context.fillStyle = color(style.c);
   context.lineWidth = 1.3;
   if (style.hollow) context.stroke(); else context.fill();
@@ -312,7 +313,7 @@ class Explorer {
     let visible = 0;
     for (let i = 0; i < n; i++) if (xs[i] >= this.x0 && xs[i] <= this.x1) visible++;
     if (visible > MARKS_UP_TO) {
-      density(context, w, h, groups.map(g => (STYLES[g] ? styleOf(g).c : g)), put => {
+      density(context, w, h, groups.map(g => (facts.draw.looks[g] ? styleOf(g).c : g)), put => {
         for (let i = 0; i < n; i++) if (xs[i] >= this.x0 && xs[i] <= this.x1) put(s.x(xs[i]), s.y(trace.response[i]), of[trace.cls[i]]);
       });
       return visible;

@@ -76,6 +76,19 @@ function baselineSection() {
           columns.map(([, f]) => el("td", {}, f === "n" ? count(b.stats.n) : inUnit(b.stats[f], scale))), beside(b), el("td", { class: "text" }, b.pattern))))))));
 }
 
+// What a program did on each of its devices, step by step.
+function programSection() {
+  const runs = view.programs || [];
+  if (!runs.length) return null;
+  const number = v => (Number.isFinite(v) ? three(v) : NONE);
+  const columns = [["device", r => r.target || r.device], ["requests", r => count(r.requests)], ["read", r => bytes(r.read)], ["written", r => bytes(r.written)], ["time", r => time(r.elapsed_ns)], ["MB/s", r => number(r.mb_s)], ["under way", r => number(r.mean_under_way)], ["mean", r => (r.stats.mean_ns === null ? NONE : time(r.stats.mean_ns))], ["write amplification", r => number(r.write_amplification)], ["µJ a request", r => number(r.energy_uj_per_io)]];
+  return el("section", { id: "program" }, el("h2", {}, `Program: ${runs[0].program}`),
+    el("p", { class: "lead" }, "What each step did on each device, on the device's own clock; requests under way on average."),
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "what the program did" }, el("table", { class: "baselines" },
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "step"), columns.map(([n]) => el("th", { scope: "col" }, n)))),
+      el("tbody", {}, runs.map(r => el("tr", {}, el("td", {}, runButton(r.run), ` ${r.step} ${r.device}`), columns.map(([, f]) => el("td", {}, f(r)))))))));
+}
+
 function microSection() {
   if (!view.sections.length) return null;
   return el("section", { id: "micro" }, el("h2", {}, facts.others.job ? "Experiments" : "Micro-benchmarks"),
@@ -248,7 +261,7 @@ function aboutSection() {
 async function main() {
   await readFacts();
   head();
-  const sections = [trustSection(), profileSection(), baselineSection(), ...(facts.others.job ? otherSections().concat(microSection()) : [microSection(), ...otherSections()]), runs.length ? traceSection() : null, aboutSection()];
+  const sections = [trustSection(), profileSection(), baselineSection(), programSection(), ...(facts.others.job ? otherSections().concat(microSection()) : [microSection(), ...otherSections()]), runs.length ? traceSection() : null, aboutSection()];
   document.getElementById("main").replaceChildren(...sections.filter(Boolean));
   nav(sections);
   if (runs.length) {

@@ -9,9 +9,11 @@
 //! least [`LEAST_SIZES`] sizes were measured.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use uflip_analysis::job_report;
-use uflip_analysis::model::{self, BlockSource, Curve, Curves, LogicalBlock, Models};
+use uflip_analysis::job_report::{self, JobReport};
+use uflip_analysis::model::focal::MergeSample;
+use uflip_analysis::model::{self, BlockSource, CostCurve, Curves, LogicalBlock, Models};
 use uflip_analysis::profile::Profile;
 use uflip_device::Bytes;
 use uflip_store::checksum::{Seal, read_sealed};
@@ -27,17 +29,42 @@ const MOST_EVIDENCE: usize = 64;
 #[derive(Serialize)]
 pub(crate) struct Others {
     job: Value,
-    logical_block: Value,
+    pub logical_block: Value,
     calibration: Value,
-    models: Option<Fitted>,
+    pub models: Option<FittedModels>,
+}
+
+impl Others {
+    /// What the job came to, as far as it can be drawn: lists that are none, of another shape, are left out.
+    pub fn job_report(&self) -> Option<JobReport> {
+        fn list<T: DeserializeOwned>(job: &Value, name: &str) -> Vec<T> {
+            job.get(name).and_then(|list| serde_json::from_value(list.clone()).ok()).unwrap_or_default()
+        }
+        let job = self.job.is_object().then_some(&self.job)?;
+        Some(JobReport {
+            speeds: list(job, "speeds"),
+            misaligned: list(job, "misaligned"),
+            recovery: list(job, "recovery"),
+            rewrite: list(job, "rewrite"),
+            series: list(job, "series"),
+            drift: list(job, "drift"),
+            ..JobReport::default()
+        })
+    }
+
+    /// The job's runs with flushes, as the write cost model has them.
+    pub fn merge_samples(&self) -> Vec<MergeSample> {
+        let samples = self.job["merge"]["samples"].clone();
+        serde_json::from_value(samples).unwrap_or_default()
+    }
 }
 
 /// The models and what they were fitted to.
 #[derive(Serialize)]
-struct Fitted {
-    models: Models,
+pub(crate) struct FittedModels {
+    pub models: Models,
     /// Size in bytes and mean in ns of each point, by baseline.
-    curves: Curves,
+    pub curves: Curves,
 }
 
 /// Reads and fits.
@@ -50,9 +77,9 @@ pub(crate) fn read(contents: &StoreContents) -> Result<Others, StoreError> {
     let block = block.map(|b| LogicalBlock { bytes: Bytes(b), source: BlockSource::Measured });
     let mut curves = model::curves(&contents.runs);
     curves.runs.truncate(MOST_EVIDENCE);
-    let enough = |c: &Curve| c.len() >= LEAST_SIZES;
+    let enough = |c: &CostCurve| c.len() >= LEAST_SIZES;
     let fitted = (enough(&curves.rr) || enough(&curves.rw))
-        .then(|| Fitted { models: model::fit(&curves, block), curves });
+        .then(|| FittedModels { models: model::fit(&curves, block), curves });
     Ok(Others {
         job: job(contents)?,
         calibration: serde_json::to_value(&contents.calibration).unwrap_or_default(),
@@ -109,6 +136,8 @@ pub(crate) fn lighter(mut profile: Profile) -> Profile {
         &mut g.linear.evidence,
         &mut profile.parallelism.evidence,
         &mut profile.mix.evidence,
+        &mut profile.queue_depth.gain.evidence,
+        &mut profile.queue_depth.enough.evidence,
     ];
     maps.into_iter().flat_map(|m| m.values_mut()).for_each(|e| short(&mut e.runs));
     profile.hints.iter_mut().for_each(|h| short(&mut h.evidence));

@@ -6,6 +6,7 @@
 //! of its characters can end them; the script shows it as text only.
 
 use super::blob::pack;
+use crate::draw::style;
 use crate::view::DERIVED_FROM;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,9 +15,13 @@ use sha2::{Digest, Sha256};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
+/// What precedes the colours by night.
+const DARK: &str = ":root[data-theme=\"dark\"]";
 /// In this order, in one scope of their own.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("base.js"),
+    include_str!("ticks.js"),
+    include_str!("draw.js"),
     include_str!("charts.js"),
     include_str!("trace.js"),
     include_str!("explorer.js"),
@@ -30,11 +35,12 @@ const SCRIPTS: [&str; 8] = [
 /// run's number.
 pub(crate) fn assemble(derived_from: &str, facts: &str, blobs: &[(u32, &str)]) -> String {
     let script = format!("\"use strict\";(() => {{\n{}}})();", SCRIPTS.concat());
+    let look = format!("{STYLE}{}{DARK} {{ {}}}\n", style::css(), style::colours(true));
     let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
         hash(&script),
-        hash(STYLE)
+        hash(&look)
     );
     let derived = format!("{DERIVED_FROM}{derived_from}\">");
     let mut data = String::with_capacity(blobs.iter().map(|b| b.1.len() + 80).sum());
@@ -45,12 +51,13 @@ pub(crate) fn assemble(derived_from: &str, facts: &str, blobs: &[(u32, &str)]) -
     }
     // Each mark is replaced by text that was made here, in one walk over the
     // template, so that no data is ever searched for marks.
-    let mut page = String::with_capacity(TEMPLATE.len() + script.len() + facts.len() + data.len() + 4096);
+    let mut page =
+        String::with_capacity(TEMPLATE.len() + script.len() + look.len() + facts.len() + data.len() + 4096);
     for piece in TEMPLATE.split("@@") {
         page.push_str(match piece {
             "DERIVED" => &derived,
             "POLICY" => &policy,
-            "STYLE" => STYLE,
+            "STYLE" => &look,
             "FACTS" => facts,
             "TRACES" => &data,
             "SCRIPT" => &script,

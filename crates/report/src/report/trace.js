@@ -53,7 +53,7 @@ function decode(described, data) {
 function groupOf(run, mode, pattern) {
   const parts = run.baseline.split("/");
   const name = parts[Math.min(pattern, parts.length - 1)];
-  return STYLES[name] && name.length === 2 ? name : mode === "write" ? "RW" : "RR";
+  return facts.draw.looks[name] && name.length === 2 ? name : mode === "write" ? "RW" : "RR";
 }
 
 function pointsOf(base, columns) {

@@ -1,6 +1,6 @@
 //! A run's IOs as they are embedded in the page.
 //!
-//! Method: five ways, from dear to cheap.
+//! Method: five ways, from expensive to cheap.
 //! - *whole*: every IO with its exact response time, submission and offset;
 //! - *rounded*: every IO with its response time to 0.05 %, in place of a whole
 //!   trace where there is no room (short runs), and where it went to a 256th of
@@ -23,7 +23,7 @@ pub(crate) const STEPS: f64 = 2048.0;
 /// How a run is embedded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum TraceKind {
     /// Every IO, exactly.
     Whole,
     /// Every IO's response time, to 0.05 %.
@@ -39,13 +39,13 @@ pub enum Kind {
 /// What the page must know to read a trace's blob.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Trace {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TraceKind,
     /// IOs of the run.
     pub(crate) n: u64,
     /// IOs of its longest stream: the end of the axis.
     pub(crate) length: u64,
     /// Kinds of IO: mode, pattern of the mix, stream, size.
-    pub(crate) classes: Vec<Class>,
+    pub(crate) classes: Vec<TimeClass>,
     pub(crate) columns: Vec<Described>,
     /// Columns that the IO numbers are divided into; aggregates only.
     pub(crate) cells: Option<usize>,
@@ -60,18 +60,18 @@ pub(crate) struct Trace {
 
 /// What IOs of a kind share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-pub(crate) struct Class(pub(crate) &'static str, pub(crate) u8, pub(crate) u16, pub(crate) u32);
+pub(crate) struct TimeClass(pub(crate) &'static str, pub(crate) u8, pub(crate) u16, pub(crate) u32);
 
-impl Class {
-    pub(crate) fn of(record: &IoRecord) -> Class {
-        Class(record.mode().name(), record.pattern(), record.stream(), record.size())
+impl TimeClass {
+    pub(crate) fn of(record: &IoRecord) -> TimeClass {
+        TimeClass(record.mode().name(), record.pattern(), record.stream(), record.size())
     }
 }
 
 /// The kind of an IO, streams apart.
-pub(crate) fn known_as(record: &IoRecord) -> Class {
-    let Class(mode, pattern, _, size) = Class::of(record);
-    Class(mode, pattern, 0, size)
+pub(crate) fn known_as(record: &IoRecord) -> TimeClass {
+    let TimeClass(mode, pattern, _, size) = TimeClass::of(record);
+    TimeClass(mode, pattern, 0, size)
 }
 
 /// One of the slowest IOs, exactly.
@@ -108,13 +108,13 @@ pub(crate) fn rounded(ns: u64) -> u16 {
 /// Numbers the kinds of IO as they come.
 #[derive(Clone, Default)]
 pub(crate) struct Classes {
-    known: HashMap<Class, i64>,
-    pub(crate) list: Vec<Class>,
-    last: Option<(Class, i64)>,
+    known: HashMap<TimeClass, i64>,
+    pub(crate) list: Vec<TimeClass>,
+    last: Option<(TimeClass, i64)>,
 }
 
 impl Classes {
-    pub(crate) fn number(&mut self, class: Class) -> i64 {
+    pub(crate) fn number(&mut self, class: TimeClass) -> i64 {
         if let Some((last, number)) = self.last
             && last == class
         {
@@ -154,7 +154,7 @@ pub(crate) fn whole(records: &[IoRecord]) -> Trace {
     blob.add_plain("response", &responses);
     blob.add("wait", Code::Signed, 0, 1, &waits);
     blob.add_steps("offset", &offsets);
-    finish(Kind::Whole, records, blob, Vec::new())
+    finish(TraceKind::Whole, records, blob, Vec::new())
 }
 
 /// Every IO's response time, rounded; the `outliers` exactly; with `places`
@@ -169,12 +169,12 @@ pub(crate) fn in_steps(records: &[IoRecord], outliers: Vec<Outlier>, places: boo
         let span = offsets.iter().copied().max().unwrap_or(0) - least;
         blob.add("place", Code::Plain, least, span / 256 + 1, &offsets);
     }
-    finish(Kind::Rounded, records, blob, outliers)
+    finish(TraceKind::Rounded, records, blob, outliers)
 }
 
-fn finish(kind: Kind, records: &[IoRecord], mut blob: Blob, outliers: Vec<Outlier>) -> Trace {
+fn finish(kind: TraceKind, records: &[IoRecord], mut blob: Blob, outliers: Vec<Outlier>) -> Trace {
     let mut classes = Classes::default();
-    let numbers: Vec<i64> = records.iter().map(|r| classes.number(Class::of(r))).collect();
+    let numbers: Vec<i64> = records.iter().map(|r| classes.number(TimeClass::of(r))).collect();
     blob.add_plain("class", &numbers);
     let (columns, text) = blob.finish();
     Trace {
@@ -218,7 +218,7 @@ mod tests {
             let submit = free_at[usize::from(class.2)] + read[1][i];
             free_at[usize::from(class.2)] = submit + read[0][i];
             let back = (read[0][i] as u64, submit as u64, read[2][i] as u64, class);
-            assert_eq!(back, (r.response().0, r.submit().0, r.offset().0, Class::of(r)), "IO {i}");
+            assert_eq!(back, (r.response().0, r.submit().0, r.offset().0, TimeClass::of(r)), "IO {i}");
         }
         assert_eq!((trace.n, trace.length, trace.classes.len()), (1000, 250, 8));
     }

@@ -1,4 +1,4 @@
-// Distribution and location of the chosen run.
+// Distribution and location of the chosen run: drawn here, as the run is chosen here.
 
 const PER_DECADE = 32;
 
@@ -21,7 +21,7 @@ async function distribution(run, cumulative) {
   if (!all.length) return el("p", { class: "lead" }, "No IOs of this run are in this file.");
   const ends = [10 ** (Math.min(...all) / PER_DECADE), 10 ** ((Math.max(...all) + 1) / PER_DECADE)];
   const ticks = logTicks(ends[0], ends[1]);
-  const f = { ...FRAME, height: 250, left: 66, right: 24 };
+  const f = { width: NARROW ? 380 : 560, height: 250, left: 66, right: 24, top: 10, bottom: 46 };
   const [low, high] = [Math.log(ticks[0]), Math.log(ticks[ticks.length - 1])];
   const x = ns => f.left + (Math.log(ns) - low) / (high - low) * (f.width - f.left - f.right);
   const least = Math.log10(1 / Math.max(...list.map(l => l.n))) - 0.2;

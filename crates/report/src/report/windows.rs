@@ -6,7 +6,7 @@
 //! an IO that is in another one's window gets none of its own.
 
 use super::blob::{Blob, Code};
-use super::trace::{Class, Outlier, known_as};
+use super::trace::{Outlier, TimeClass, known_as};
 use std::collections::BTreeSet;
 use std::path::Path;
 use uflip_device::IoRecord;
@@ -83,7 +83,7 @@ pub(crate) fn of_file(outliers: &[Outlier], path: &Path, most: usize) -> Result<
 }
 
 /// Adds the windows as columns; `classes` are the trace's.
-pub(crate) fn add(blob: &mut Blob, windows: &[WindowIo], classes: &[Class]) {
+pub(crate) fn add(blob: &mut Blob, windows: &[WindowIo], classes: &[TimeClass]) {
     let column = |of: &dyn Fn(&WindowIo) -> i64| windows.iter().map(of).collect::<Vec<i64>>();
     let class = |w: &WindowIo| {
         let known = known_as(&w.record);

@@ -29,7 +29,7 @@ pub enum MarkKind {
 
 /// A figure to be drawn into a chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct ChartMark {
     /// How.
     pub kind: MarkKind,
     /// Whose figure it is: `SR`, …
@@ -40,32 +40,38 @@ pub struct Mark {
     pub label: String,
 }
 
-fn mark(kind: MarkKind, baseline: &str, at: f64, label: impl Into<String>) -> Mark {
-    Mark { kind, baseline: baseline.into(), at, label: label.into() }
+fn mark(kind: MarkKind, baseline: impl std::fmt::Display, at: f64, label: impl Into<String>) -> ChartMark {
+    ChartMark { kind, baseline: baseline.to_string(), at, label: label.into() }
 }
 
 /// The marks of a section.
-pub(super) fn marks(section: &Section, profile: &Profile) -> Vec<Mark> {
+pub(super) fn marks(section: &Section, profile: &Profile) -> Vec<ChartMark> {
     match section.micro() {
         Some(MicroBenchmark::Granularity) => granularity(profile),
         Some(MicroBenchmark::Alignment) => alignment(profile),
         Some(MicroBenchmark::Locality) => {
             let area = profile.locality.area_bytes;
-            let area = area.map(|b| mark(MarkKind::UpTo, "RW", b as f64, format!("area {}", Bytes(b))));
+            let area =
+                area.map(|b| mark(MarkKind::UpTo, Baseline::Rw, b as f64, format!("area {}", Bytes(b))));
             area.into_iter().chain(level(profile, Baseline::Sw)).collect()
         }
         Some(MicroBenchmark::Partitioning) => {
             let last = profile.partitions.count;
-            let last = last.map(|n| mark(MarkKind::UpTo, "SW", n as f64, format!("up to {n}")));
+            let last = last.map(|n| mark(MarkKind::UpTo, Baseline::Sw, n as f64, format!("up to {n}")));
             last.into_iter().chain(level(profile, Baseline::Rw)).collect()
         }
         Some(MicroBenchmark::Order) => order(section, profile),
         Some(MicroBenchmark::Parallelism) => gains(&profile.parallelism),
         Some(MicroBenchmark::Mix) => gains(&profile.mix),
+        Some(MicroBenchmark::QueueDepth) => {
+            let enough = |b: Baseline| Some((b.name(), profile.queue_depth.enough.of(b)?));
+            let enough = Baseline::ALL.into_iter().filter_map(enough);
+            enough.map(|(name, depth)| mark(MarkKind::Point, name, depth as f64, "enough")).collect()
+        }
         Some(MicroBenchmark::Pause) => {
-            let pause = profile
-                .pause_rw_ms
-                .map(|ms| mark(MarkKind::Value, "RW", ms * 1e6, format!("{} pause", words::time(ms * 1e6))));
+            let pause = profile.pause_rw_ms.map(|ms| {
+                mark(MarkKind::Value, Baseline::Rw, ms * 1e6, format!("{} pause", words::time(ms * 1e6)))
+            });
             pause.into_iter().chain(level(profile, Baseline::Sw)).collect()
         }
         _ => Vec::new(),
@@ -73,12 +79,12 @@ pub(super) fn marks(section: &Section, profile: &Profile) -> Vec<Mark> {
 }
 
 /// What a baseline costs, as a level.
-fn level(profile: &Profile, baseline: Baseline) -> Option<Mark> {
+fn level(profile: &Profile, baseline: Baseline) -> Option<ChartMark> {
     let ms = profile.baseline_ms.of(baseline)?;
     Some(mark(MarkKind::Level, baseline.name(), ms * 1e6, baseline.name()))
 }
 
-fn granularity(profile: &Profile) -> Vec<Mark> {
+fn granularity(profile: &Profile) -> Vec<ChartMark> {
     let size = |b: Baseline| {
         let bytes = profile.granularity.saturation_bytes.of(b)?;
         Some(mark(MarkKind::Point, b.name(), bytes as f64, "90 %"))
@@ -86,28 +92,28 @@ fn granularity(profile: &Profile) -> Vec<Mark> {
     Baseline::ALL.into_iter().filter_map(size).collect()
 }
 
-fn alignment(profile: &Profile) -> Vec<Mark> {
+fn alignment(profile: &Profile) -> Vec<ChartMark> {
     let a = &profile.alignment;
-    let baseline = a.baseline.as_deref().unwrap_or("RW");
+    let baseline = a.baseline.as_deref().unwrap_or(Baseline::Rw.name());
     let unit = a.penalty_factor.and(a.unit_bytes);
     unit.map(|b| mark(MarkKind::Value, baseline, b as f64, format!("unit {}", Bytes(b))))
         .into_iter()
         .collect()
 }
 
-fn order(section: &Section, profile: &Profile) -> Vec<Mark> {
+fn order(section: &Section, profile: &Profile) -> Vec<ChartMark> {
     let o = &profile.order;
     let has = |incr: i64| section.series.iter().any(|s| s.points.iter().any(|p| p.value == incr));
     let factor = |incr: i64, factor: Option<f64>| {
         let text = words::times(factor?);
-        has(incr).then(|| mark(MarkKind::Point, "SW", incr as f64, text))
+        has(incr).then(|| mark(MarkKind::Point, Baseline::Sw, incr as f64, text))
     };
     let points = [factor(-1, o.reverse_factor), factor(0, o.in_place_factor)];
     points.into_iter().flatten().chain(level(profile, Baseline::Sw)).collect()
 }
 
 /// The best and the worst gain of all curves.
-fn gains(effect: &Effect) -> Vec<Mark> {
+fn gains(effect: &Effect) -> Vec<ChartMark> {
     let points = || effect.curves.iter().flat_map(|(name, points)| points.iter().map(move |p| (name, p)));
     let at = |wanted: Option<f64>| {
         let (name, point) = points().find(|(_, p)| Some(p.gain) == wanted)?;

@@ -74,7 +74,7 @@ pub(crate) fn sentence(section: &Section) -> Option<String> {
     Some(text + ".")
 }
 
-fn range(series: &crate::view::Series) -> Option<Range<'_>> {
+fn range(series: &crate::view::BaselineSeries) -> Option<Range<'_>> {
     let means = || series.points.iter().filter_map(|p| p.mean_ns.filter(|ns| *ns > 0.0).map(|ns| (p, ns)));
     let low = means().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let high = means().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -91,6 +91,7 @@ pub(super) fn of_profile(section: &Section, p: &Profile) -> Vec<String> {
         Some(MicroBenchmark::Partitioning) => partitioning(p),
         Some(MicroBenchmark::Order) => order(p),
         Some(MicroBenchmark::Pause) => pause(p),
+        Some(MicroBenchmark::QueueDepth) => return queue_depth(p),
         Some(MicroBenchmark::Parallelism) => effect("Parallel streams", &p.parallelism),
         Some(MicroBenchmark::Mix) => effect("Mixing", &p.mix),
         _ => None,
@@ -209,6 +210,26 @@ fn pause(p: &Profile) -> Option<String> {
     Some(format!("A pause of {} before each makes random writes cost as sequential ones.", time(ms * 1e6)))
 }
 
+/// A sentence for each baseline: throughput by depth, and what it comes to.
+fn queue_depth(p: &Profile) -> Vec<String> {
+    let q = &p.queue_depth;
+    let one = |b: Baseline| {
+        let points = q.curves.get(b.name())?;
+        let each: Vec<String> = points.iter().map(|p| format!("{:.0} at {}", p.ios_per_s, p.depth)).collect();
+        let gain = q.gain.of(b).map_or_else(String::new, |gain| {
+            let ci95 = interval(&q.gain.evidence, b.name(), times);
+            format!("; {} the throughput of one{ci95} at most", times(gain))
+        });
+        let enough = match q.enough.of(b) {
+            Some(depth) => format!("; from {depth} on it hardly grows"),
+            None if points.len() > 1 => "; it grows up to the deepest measured".into(),
+            None => String::new(),
+        };
+        Some(format!("{} in IOs/s: {}{gain}{enough}.", b.name(), each.join(", ")))
+    };
+    Baseline::ALL.into_iter().filter_map(one).collect()
+}
+
 fn effect(what: &str, e: &Effect) -> Option<String> {
     let (gain, at) = (e.gain?, e.baseline.as_deref().zip(e.value));
     let Some((baseline, value)) = at else {
@@ -272,7 +293,7 @@ pub(crate) fn time(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Series;
+    use crate::view::BaselineSeries;
 
     fn section(curves: &[(&str, &[f64])]) -> Section {
         let point = |(at, ns): (usize, &f64)| CurvePoint {
@@ -286,7 +307,7 @@ mod tests {
             energy_uj_per_io: None,
             runs: vec![],
         };
-        let series = curves.iter().map(|(baseline, means)| Series {
+        let series = curves.iter().map(|(baseline, means)| BaselineSeries {
             baseline: (*baseline).into(),
             points: means.iter().enumerate().map(point).collect(),
         });

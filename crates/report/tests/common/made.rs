@@ -5,7 +5,7 @@ use crate::common::{feed, manifest, outcome, plan_with, spec};
 use serde_json::{Value, json};
 use std::path::Path;
 use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos};
-use uflip_measure::run::{Belongs, Point, RunSpec, Sink, Work};
+use uflip_measure::run::{Belongs, PlannedPoint, RunSpec, Sink, Work};
 use uflip_measure::{Curve, Pattern, Ratio};
 use uflip_store::{Durability, Store};
 
@@ -22,9 +22,13 @@ pub fn noisy(i: u64) -> u64 {
 /// A store with a hostile target.
 pub fn store(dir: &Path) -> Store {
     let mut manifest = manifest();
-    manifest.target = json!({"name": HOSTILE, "warnings": [HOSTILE]});
-    manifest.host = json!({"hostname": HOSTILE});
-    manifest.options = json!({"engine": HOSTILE});
+    manifest.target.name = Some(HOSTILE.into());
+    manifest.target.warnings = vec![HOSTILE.into()];
+    let host = json!({"hostname": HOSTILE});
+    manifest.host = serde_json::from_value(host).expect("a host");
+    manifest.options.target = HOSTILE.into();
+    manifest.options.chosen = Some([(HOSTILE.into(), vec![HOSTILE.into()])].into());
+    manifest.options.rest.insert("of a later version".into(), HOSTILE.into());
     let skipped = json!([
         {"micro_benchmark": "locality", "baseline": "RW", "label": HOSTILE, "reason": HOSTILE}
     ]);
@@ -52,7 +56,7 @@ pub fn point(id: u32, name: &str, baseline: &str, value: i64, ios: u64) -> RunSp
         run.work = Work::Pattern(Pattern::Mix { first, second, ratio });
     }
     let micro = name.parse().expect("a micro-benchmark");
-    run.belongs = Belongs::Point(Point { micro, curve, value, repeat: 0 });
+    run.belongs = Belongs::Point(PlannedPoint { micro, curve, value, repeat: 0 });
     run
 }
 

@@ -99,7 +99,7 @@ pub fn timed(device: &mut SimDevice, stream: Stream) -> Measured {
     let ops = |device: &SimDevice| device.flash_ops().unwrap_or_default();
     let before = ops(device);
     let (began, cpu) = (Instant::now(), cpu_seconds());
-    let end = device.run(vec![stream], &recorder, RunLimits { time: None, stop: &stop });
+    let end = device.run(vec![stream], &recorder, RunLimits { time: None, stop: &stop, sequence: None });
     let wall = began.elapsed().as_secs_f64();
     let seconds = cpu.zip(cpu_seconds()).map_or(wall, |(before, after)| after - before);
     let after = ops(device);

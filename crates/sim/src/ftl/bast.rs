@@ -29,15 +29,15 @@
 //!
 //! Superblock `s` and its log lie in bank `s % banks`. A merge costs rows, not
 //! a loop over pages. Memory: 4 bytes a superblock, one bit a page, and 4
-//! bytes a page of each log block.
+//! bytes a page of each log block; with `permuted_switch` 4 bytes a page besides,
+//! which the system hands out as they are first written to.
 
 use super::free::FreeList;
 use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
-use crate::cache::NumberMap;
 use crate::describe::{BastOptions, WearLevelling};
-use crate::nand::{Nand, Shape};
+use crate::nand::{ArrayShape, Nand};
 use crate::planted::{Bug, planted};
 
 const NONE: u32 = u32::MAX;
@@ -67,8 +67,44 @@ struct Log {
 /// or less; that it is a state of the whole device is our reading.
 #[derive(Clone, Debug)]
 struct Disorder {
+    /// Which superblocks; none on a device that keeps its order.
     renewed: Vec<bool>,
+    /// How many are not yet; 0 where the order is not lost.
     left: usize,
+}
+
+/// Data blocks whose pages are not in order.
+#[derive(Clone, Debug)]
+struct Permuted {
+    is: Vec<bool>,
+    /// Place of each page of the device that lies in one of these; empty on a device
+    /// that has none.
+    places: Vec<u32>,
+}
+
+impl Permuted {
+    fn new(possible: bool, sbs: usize, units_per_sb: u32) -> Permuted {
+        let sbs = if possible { sbs } else { 0 };
+        Permuted { is: vec![false; sbs], places: vec![0; sbs * units_per_sb as usize] }
+    }
+
+    /// Of superblock `logical`, where it is one.
+    fn places(&self, logical: u32, units_per_sb: u32) -> Option<&[u32]> {
+        let pages = units_per_sb as usize;
+        let has = self.is.get(logical as usize).copied().unwrap_or(false);
+        has.then(|| &self.places[logical as usize * pages..][..pages])
+    }
+
+    fn set(&mut self, logical: u32, places: &[u32]) {
+        self.is[logical as usize] = true;
+        self.places[logical as usize * places.len()..][..places.len()].copy_from_slice(places);
+    }
+
+    fn clear(&mut self, logical: u32) {
+        if let Some(is) = self.is.get_mut(logical as usize) {
+            *is = false;
+        }
+    }
 }
 
 /// Data blocks, logs and where they are.
@@ -85,7 +121,7 @@ pub struct Bast {
     /// When the one merge after a write in part of a unit has ended.
     patched_ns: u64,
     loses_order: bool,
-    disorder: Option<Disorder>,
+    disorder: Disorder,
     /// Superblock and end of the latest write, where it was smaller than a unit
     /// and no stream: a stream may begin so.
     lone: Option<(u32, u64)>,
@@ -100,8 +136,7 @@ pub struct Bast {
     /// Physical data block of each superblock, `NONE` before the first merge.
     data: Vec<u32>,
     written: Written,
-    /// Data blocks whose pages are not in order: place of each page.
-    permuted: NumberMap<u32, Box<[u32]>>,
+    permuted: Permuted,
     logs: Vec<Log>,
     /// Log of each superblock that has one.
     log_of: Vec<u16>,
@@ -115,7 +150,7 @@ pub struct Bast {
 const NO_LOG: u16 = u16::MAX;
 
 /// Data blocks, logs (which may all fall into one bank) and a merge's target.
-pub fn physical_sbs(shape: &Shape, f: &BastOptions, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &ArrayShape, f: &BastOptions, spare_blocks: u32) -> u64 {
     let per_bank = u64::from(shape.logical_sbs).div_ceil(u64::from(shape.banks))
         + u64::from(f.log_blocks)
         + 1
@@ -138,7 +173,7 @@ impl Bast {
             streams: Streams::new(f.log_blocks),
             patched_ns: 0,
             loses_order: f.loses_order,
-            disorder: None,
+            disorder: Disorder { renewed: vec![false; if f.loses_order { sbs } else { 0 }], left: 0 },
             lone: None,
             permuted_switch: f.permuted_switch,
             page_wise_log_copy: f.page_wise_log_copy,
@@ -148,7 +183,7 @@ impl Bast {
             active: NONE,
             data: vec![NONE; sbs],
             written: Written::new(shape.units_per_sb, shape.logical_sbs),
-            permuted: NumberMap::default(),
+            permuted: Permuted::new(f.permuted_switch, sbs, shape.units_per_sb),
             logs: Vec::new(),
             log_of: vec![NO_LOG; sbs],
             spare_places: Vec::new(),
@@ -159,13 +194,23 @@ impl Bast {
         }
     }
 
+    /// Takes the memory that its books may need.
+    pub fn reserve(&mut self) {
+        let (logs, pages) = (self.logs.len(), self.units_per_sb as usize);
+        self.logs.reserve(self.limit.saturating_sub(logs));
+        self.spare_places.reserve(self.limit.saturating_sub(self.spare_places.len()));
+        self.spare_places.resize_with(self.limit.saturating_sub(logs), || vec![NONE; pages]);
+        self.free.reserve();
+    }
+
     fn bank(&self, logical: u32) -> u32 {
         logical % self.banks
     }
 
     /// Physical page of a unit in its data block.
     fn in_data(&self, logical: u32, index: u32) -> u64 {
-        let place = self.permuted.get(&logical).map_or(index, |places| places[index as usize]);
+        let permuted = self.permuted.places(logical, self.units_per_sb);
+        let place = permuted.map_or(index, |places| places[index as usize]);
         u64::from(self.data[logical as usize]) * u64::from(self.units_per_sb) + u64::from(place)
     }
 
@@ -252,27 +297,28 @@ impl Bast {
 
     /// The order is lost, and superblock `logical` with it if it was renewed.
     fn lose_order(&mut self, logical: u32) {
-        let Some(disorder) = &mut self.disorder else {
-            let renewed: Vec<bool> = self.data.iter().map(|data| *data == NONE).collect();
-            let left = renewed.iter().filter(|renewed| !**renewed).count();
-            self.disorder = (left > 0).then_some(Disorder { renewed, left });
+        let disorder = &mut self.disorder;
+        if disorder.left == 0 {
+            for (renewed, data) in disorder.renewed.iter_mut().zip(&self.data) {
+                *renewed = *data == NONE;
+                disorder.left += usize::from(!*renewed);
+            }
             return;
-        };
+        }
         disorder.left += usize::from(std::mem::replace(&mut disorder.renewed[logical as usize], false));
     }
 
     /// Superblock `logical` was written whole and in order, or is gone.
     fn renew(&mut self, logical: u32) {
-        let Some(disorder) = &mut self.disorder else { return };
-        disorder.left -= usize::from(!std::mem::replace(&mut disorder.renewed[logical as usize], true));
-        if disorder.left == 0 {
-            self.disorder = None;
+        let disorder = &mut self.disorder;
+        if disorder.left > 0 {
+            disorder.left -= usize::from(!std::mem::replace(&mut disorder.renewed[logical as usize], true));
         }
     }
 
     /// Copies superblock `logical`, whose order was lost, before it is begun anew.
     fn put_in_order(&mut self, nand: &mut Nand, at_ns: u64, logical: u32) -> u64 {
-        let lost = self.disorder.as_ref().is_some_and(|d| !d.renewed[logical as usize]);
+        let lost = self.disorder.left > 0 && !self.disorder.renewed[logical as usize];
         if !lost || self.data[logical as usize] == NONE {
             return at_ns;
         }
@@ -283,7 +329,7 @@ impl Bast {
     /// True while host writes wait for [`Bast::settle`].
     #[inline]
     pub fn settles(&self) -> bool {
-        self.disorder.is_some()
+        self.disorder.left > 0
     }
 
     /// Merges all logs.
@@ -333,9 +379,9 @@ impl Bast {
         let mut end = at_ns;
         let old = std::mem::replace(&mut self.data[log.logical as usize], log.physical);
         if log.in_order || planted(Bug::SwitchOutOfOrder) {
-            self.permuted.remove(&log.logical);
+            self.permuted.clear(log.logical);
         } else {
-            self.permuted.insert(log.logical, log.place.clone().into_boxed_slice());
+            self.permuted.set(log.logical, &log.place);
         }
         if old != NONE {
             end = self.erase(nand, at_ns, old);
@@ -384,7 +430,7 @@ impl Bast {
             nand.copy_rows(at_ns, target, u64::from(all))
         };
         let old = std::mem::replace(&mut self.data[log.logical as usize], target);
-        self.permuted.remove(&log.logical);
+        self.permuted.clear(log.logical);
         if old != NONE {
             end = end.max(self.erase(nand, at_ns, old));
         }
@@ -539,7 +585,7 @@ impl Ftl for Bast {
             let data = self.data[logical as usize];
             if self.written.count(logical) == 0 && data != NONE {
                 self.data[logical as usize] = NONE;
-                self.permuted.remove(&logical);
+                self.permuted.clear(logical);
                 self.renew(logical);
                 end = end.max(self.erase(nand, at_ns, data));
             }

@@ -17,7 +17,7 @@ use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
 use crate::describe::{BlockOptions, WearLevelling};
-use crate::nand::{Nand, Shape};
+use crate::nand::{ArrayShape, Nand};
 use crate::planted::{Bug, planted};
 
 const NONE: u32 = u32::MAX;
@@ -49,7 +49,7 @@ pub struct Block {
 
 /// Data blocks, replacement blocks (which may all fall into one bank) and a
 /// merge's target.
-pub fn physical_sbs(shape: &Shape, f: &BlockOptions, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &ArrayShape, f: &BlockOptions, spare_blocks: u32) -> u64 {
     let per_bank = u64::from(shape.logical_sbs).div_ceil(u64::from(shape.banks))
         + u64::from(f.open_blocks)
         + 1
@@ -74,6 +74,12 @@ impl Block {
             clock: 0,
             counts: MergeCounts::default(),
         }
+    }
+
+    /// Takes the memory that its books may need.
+    pub fn reserve(&mut self) {
+        self.open.reserve(self.limit.saturating_sub(self.open.len()));
+        self.free.reserve();
     }
 
     fn page(&self, physical: u32, index: u32) -> u64 {

@@ -11,11 +11,11 @@
 //! writes that follow, at most one map page for each, which keeps reclamation
 //! from feeding on itself; the paper batches them in the same spirit.
 
-use super::page::{self, Page};
+use super::page::{self, Moved, Page};
 use super::{Ftl, MergeCounts};
-use crate::cache::NumberMap;
+use crate::cache::{NumberMap, roomy_map};
 use crate::describe::{DftlOptions, WearLevelling};
-use crate::nand::{Nand, Shape};
+use crate::nand::{ArrayShape, Nand};
 use crate::planted::{Bug, planted};
 
 /// Bytes of a map entry on flash.
@@ -45,12 +45,12 @@ pub struct Dftl {
     counts: MergeCounts,
 }
 
-fn map_pages(shape: &Shape) -> u64 {
+fn map_pages(shape: &ArrayShape) -> u64 {
     shape.units.div_ceil(shape.unit_bytes / ENTRY_BYTES)
 }
 
 /// As for page mapping, with room for the map.
-pub fn physical_sbs(shape: &Shape, f: &DftlOptions, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &ArrayShape, f: &DftlOptions, spare_blocks: u32) -> u64 {
     let logical = (shape.units + map_pages(shape)).div_ceil(u64::from(shape.units_per_sb));
     page::physical_for(logical, shape, &f.pages, spare_blocks)
 }
@@ -60,19 +60,28 @@ impl Dftl {
     pub fn new(nand: &Nand, f: &DftlOptions, levelling: WearLevelling, seed: u64) -> Dftl {
         let shape = &nand.shape;
         let mut pages = Page::new(nand, &f.pages, levelling, shape.units + map_pages(shape), seed);
-        pages.moved = Some(Vec::new());
+        let entries_per_page = shape.unit_bytes / ENTRY_BYTES;
+        pages.moved = Some(Moved::new(shape.units, entries_per_page));
+        let capacity = ((f.map_cache_kib << 10) / shape.unit_bytes).max(1).min(map_pages(shape)) as usize;
         Dftl {
             pages,
             units: shape.units,
-            entries_per_page: shape.unit_bytes / ENTRY_BYTES,
-            capacity: ((f.map_cache_kib << 10) / shape.unit_bytes).max(1) as usize,
+            entries_per_page,
+            capacity,
             cache: Vec::new(),
-            slot_of: NumberMap::default(),
+            slot_of: roomy_map(capacity),
             hand: 0,
             behind: Vec::new(),
             is_behind: vec![false; map_pages(shape) as usize],
             counts: MergeCounts::default(),
         }
+    }
+
+    /// Takes the memory that its books may need.
+    pub fn reserve(&mut self) {
+        self.pages.reserve();
+        self.cache.reserve(self.capacity - self.cache.len());
+        self.behind.reserve(self.is_behind.len() - self.behind.len());
     }
 
     /// Brings the map page of `unit` into the cache; gives when it is there.
@@ -122,16 +131,13 @@ impl Dftl {
     /// Notes which map pages reclamation outdated and brings one up to date;
     /// gives when that is done.
     fn catch_up(&mut self, nand: &mut Nand, at_ns: u64) -> u64 {
-        let mut moved = self.pages.moved.take().unwrap_or_default();
-        for unit in moved.drain(..).map(u64::from).filter(|u| *u < self.units) {
-            let map_page = unit / self.entries_per_page;
+        for map_page in self.pages.moved.iter_mut().flat_map(Moved::drain) {
             if let Some(slot) = self.slot_of.get(&map_page) {
                 self.cache[*slot as usize].changed = true;
             } else if !std::mem::replace(&mut self.is_behind[map_page as usize], true) {
                 self.behind.push(map_page);
             }
         }
-        self.pages.moved = Some(moved);
         let Some(map_page) = self.behind.pop() else { return at_ns };
         self.is_behind[map_page as usize] = false;
         let read = self.pages.read(nand, at_ns, self.units + map_page, 1);

@@ -20,28 +20,69 @@
 //! 7(4), 2008: N log blocks for K data blocks).
 //!
 //! A merge costs rows; only the log's own pages are looked up one by one.
-//! Memory: 4 bytes a superblock, one bit a page, some 40 bytes a page of log.
+//! Memory: 12 bytes a superblock, one bit a page, at most 50 bytes a page of log, all
+//! of it set aside beforehand.
 
 use super::free::FreeList;
 use super::wear::Leveller;
 use super::written::Written;
 use super::{Ftl, MergeCounts};
-use crate::cache::NumberMap;
+use crate::cache::{NumberMap, roomy_map};
 use crate::describe::{FastOptions, WearLevelling};
-use crate::nand::{Nand, Shape};
+use crate::nand::{ArrayShape, Nand};
 use crate::planted::{Bug, planted};
-use std::collections::hash_map::Entry;
 
 const NONE: u32 = u32::MAX;
 
 /// One half of the shared log.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Half {
     physical: Vec<u32>,
     /// The unit written at each place.
     units: Vec<u32>,
+    /// For each place the one before it with a unit of the same superblock.
+    before: Vec<u32>,
+    /// For each superblock the last place with one of its units, unless it was merged
+    /// since.
+    latest: Vec<u32>,
     /// Places from here on were looked through for merges.
     unmerged: usize,
+}
+
+impl Half {
+    fn new(sbs: u32) -> Half {
+        let latest = vec![NONE; sbs as usize];
+        Half { physical: Vec::new(), units: Vec::new(), before: Vec::new(), latest, unmerged: 0 }
+    }
+
+    fn reserve(&mut self, units: usize, units_per_sb: u32) {
+        let room = |list: &mut Vec<u32>, most: usize| list.reserve(most.saturating_sub(list.len()));
+        room(&mut self.units, units);
+        room(&mut self.before, units);
+        room(&mut self.physical, units.div_ceil(units_per_sb as usize));
+    }
+
+    /// Takes `unit` of superblock `logical` at the next place.
+    fn push(&mut self, unit: u32, logical: u32) {
+        let place = self.units.len() as u32;
+        self.units.push(unit);
+        self.before.push(std::mem::replace(&mut self.latest[logical as usize], place));
+    }
+
+    /// Nothing was written to it any more.
+    fn clear(&mut self, units_per_sb: u32) {
+        for unit in self.units.drain(..) {
+            self.latest[(unit / units_per_sb) as usize] = NONE;
+        }
+        self.before.clear();
+        self.unmerged = 0;
+    }
+
+    /// Places of superblock `logical`'s units, some outdated, the latest first.
+    fn places(&self, logical: u32) -> impl Iterator<Item = u32> + '_ {
+        let some = |place: u32| (place != NONE).then_some(place);
+        std::iter::successors(some(self.latest[logical as usize]), move |at| some(self.before[*at as usize]))
+    }
 }
 
 /// A sequential log block: pages `0..used` in order.
@@ -70,9 +111,6 @@ pub struct Fast {
     filling: usize,
     /// Place in the log, half in the top bit, of each unit that is newest there.
     place: NumberMap<u32, u32>,
-    /// Places in the log of each superblock's units, some outdated.
-    places_of: NumberMap<u32, Vec<u32>>,
-    pool: Vec<Vec<u32>>,
     sequential: Vec<Sequential>,
     free: FreeList,
     leveller: Leveller,
@@ -85,13 +123,13 @@ pub struct Fast {
 
 const HALF: u32 = 1 << 31;
 
-fn half_units(shape: &Shape, f: &FastOptions) -> u64 {
+fn half_units(shape: &ArrayShape, f: &FastOptions) -> u64 {
     ((f.log_kib << 10) / shape.unit_bytes).max(1)
 }
 
 /// Data blocks, both halves of the log, sequential logs and a merge's target,
 /// whichever bank they fall into.
-pub fn physical_sbs(shape: &Shape, f: &FastOptions, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &ArrayShape, f: &FastOptions, spare_blocks: u32) -> u64 {
     let log_blocks = half_units(shape, f).div_ceil(u64::from(shape.units_per_sb));
     let per_bank = u64::from(shape.logical_sbs).div_ceil(u64::from(shape.banks))
         + 2 * log_blocks
@@ -114,14 +152,9 @@ impl Fast {
             in_log: Vec::new(),
             data: vec![NONE; shape.logical_sbs as usize],
             written: Written::new(shape.units_per_sb, shape.logical_sbs),
-            halves: [Half::default(), Half::default()],
+            halves: [Half::new(shape.logical_sbs), Half::new(shape.logical_sbs)],
             filling: 0,
-            place: NumberMap::with_capacity_and_hasher(
-                (2 * half_units(shape, f)).min(1 << 20) as usize,
-                Default::default(),
-            ),
-            places_of: NumberMap::default(),
-            pool: Vec::new(),
+            place: roomy_map((2 * half_units(shape, f)).min(shape.units) as usize),
             sequential: Vec::new(),
             free: FreeList::new(nand.physical_sbs(), shape.banks, levelling),
             leveller: Leveller::new(levelling),
@@ -130,6 +163,15 @@ impl Fast {
             clock: 0,
             counts: MergeCounts::default(),
         }
+    }
+
+    /// Takes the memory that its books may need.
+    pub fn reserve(&mut self) {
+        self.halves.iter_mut().for_each(|half| half.reserve(self.half_units, self.units_per_sb));
+        self.sequential.reserve(self.sequential_limit.saturating_sub(self.sequential.len()));
+        let limited = if self.log_superblocks == usize::MAX { 0 } else { self.log_superblocks };
+        self.in_log.reserve(limited.min(self.data.len()).saturating_sub(self.in_log.len()));
+        self.free.reserve();
     }
 
     fn erase(&mut self, nand: &mut Nand, at_ns: u64, physical: u32) -> u64 {
@@ -167,18 +209,26 @@ impl Fast {
     /// The log's copies of a superblock's units count no more.
     fn drop_from_log(&mut self, logical: u32) {
         self.in_log.retain(|l| *l != logical);
-        let Some(mut places) = self.places_of.remove(&logical) else { return };
-        for place in places.drain(..) {
-            let half = &self.halves[usize::from(place & HALF != 0)];
-            let Some(unit) = half.units.get((place & !HALF) as usize).copied() else { continue };
-            if unit / self.units_per_sb == logical
-                && let Entry::Occupied(newest) = self.place.entry(unit)
-                && *newest.get() == place
-            {
-                newest.remove();
+        for (half, flag) in self.halves.iter_mut().zip([0, HALF]) {
+            for at in half.places(logical) {
+                let unit = half.units[at as usize];
+                if self.place.get(&unit) == Some(&(at | flag)) {
+                    self.place.remove(&unit);
+                }
             }
+            half.latest[logical as usize] = NONE;
         }
-        self.pool.push(places);
+    }
+
+    /// The units of superblock `logical` that have their newest copy in the shared log.
+    fn units_in_log(&self, logical: u32) -> impl Iterator<Item = u32> + '_ {
+        self.halves.iter().zip([0, HALF]).flat_map(move |(half, flag)| {
+            let newest = move |at: u32| {
+                let unit = half.units[at as usize];
+                (self.place.get(&unit) == Some(&(at | flag))).then_some(unit)
+            };
+            half.places(logical).filter_map(newest)
+        })
     }
 
     /// In checked runs: which pages the arithmetic of a merge stands for.
@@ -250,23 +300,12 @@ impl Fast {
 
     /// True where the shared log has newer copies of the sequential log's pages.
     fn has_newer_in_log(&self, log: Sequential) -> bool {
-        let Some(places) = self.places_of.get(&log.logical) else { return false };
-        places.iter().any(|place| {
-            let half = &self.halves[usize::from(place & HALF != 0)];
-            let unit = half.units.get((place & !HALF) as usize).copied().unwrap_or(NONE);
-            let here = unit / self.units_per_sb == log.logical && unit % self.units_per_sb < log.used;
-            here && self.place.get(&unit) == Some(place)
-        })
+        self.units_in_log(log.logical).any(|unit| unit % self.units_per_sb < log.used)
     }
 
     /// True where the shared log has the newest copy of a page of the superblock.
     fn is_in_log(&self, logical: u32) -> bool {
-        let Some(places) = self.places_of.get(&logical) else { return false };
-        places.iter().any(|place| {
-            let half = &self.halves[usize::from(place & HALF != 0)];
-            let unit = half.units.get((place & !HALF) as usize).copied().unwrap_or(NONE);
-            unit / self.units_per_sb == logical && self.place.get(&unit) == Some(place)
-        })
+        self.units_in_log(logical).next().is_some()
     }
 
     /// Tries to put pages into a sequential log.
@@ -351,12 +390,11 @@ impl Fast {
     fn swap_halves(&mut self, nand: &mut Nand, at_ns: u64) -> u64 {
         let mut at = self.merge_in_proportion(nand, at_ns, self.half_units);
         self.filling = 1 - self.filling;
-        let emptied = std::mem::take(&mut self.halves[self.filling].physical);
-        for physical in emptied {
-            at = self.erase(nand, at, physical);
+        for i in 0..self.halves[self.filling].physical.len() {
+            at = self.erase(nand, at, self.halves[self.filling].physical[i]);
         }
-        self.halves[self.filling].units.clear();
-        self.halves[self.filling].unmerged = 0;
+        self.halves[self.filling].physical.clear();
+        self.halves[self.filling].clear(self.units_per_sb);
         self.halves[1 - self.filling].unmerged = self.half_units;
         at
     }
@@ -381,18 +419,6 @@ impl Fast {
         }
         self.in_log.push(logical);
         at
-    }
-
-    /// Forgets outdated places of a superblock that has many.
-    fn prune(&mut self, logical: u32) {
-        let Some(places) = self.places_of.get_mut(&logical) else { return };
-        if places.len() > 2 * self.half_units {
-            let (halves, place_of) = (&self.halves, &self.place);
-            places.retain(|place| {
-                let half = &halves[usize::from(place & HALF != 0)];
-                half.units.get((place & !HALF) as usize).is_some_and(|unit| place_of.get(unit) == Some(place))
-            });
-        }
     }
 
     /// Appends up to `count` pages to the shared log; gives how many.
@@ -421,15 +447,11 @@ impl Fast {
             self.in_log.push(logical); // it was merged just now
         }
         let flag = if self.filling == 1 { HALF } else { 0 };
-        self.prune(logical);
-        let pool = &mut self.pool;
-        let places = self.places_of.entry(logical).or_insert_with(|| pool.pop().unwrap_or_default());
         let half = &mut self.halves[self.filling];
         for k in 0..take {
             let (unit, place) = (logical * self.units_per_sb + index + k, (used as u32 + k) | flag);
-            half.units.push(unit);
+            half.push(unit, logical);
             self.place.insert(unit, place);
-            places.push(place);
         }
         let (first, block) =
             (used as u32 % self.units_per_sb, half.physical[used / self.units_per_sb as usize]);

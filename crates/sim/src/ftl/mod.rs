@@ -13,8 +13,8 @@ pub mod page;
 pub mod wear;
 pub mod written;
 
-use crate::describe::{Description, FtlKind, FtlOptions, Timing};
-use crate::nand::{Nand, Shape};
+use crate::describe::{Description, FlashTiming, FtlKind, FtlOptions};
+use crate::nand::{ArrayShape, Nand};
 
 /// Merges by kind (paper: Kim et al., "A space-efficient flash translation
 /// layer for CompactFlash systems", IEEE Trans. Consumer Electronics 2002),
@@ -94,7 +94,7 @@ macro_rules! each {
 }
 
 /// Physical superblocks that a description comes to.
-pub fn physical_sbs(shape: &Shape, f: &FtlOptions, spare: u32) -> u64 {
+pub fn physical_sbs(shape: &ArrayShape, f: &FtlOptions, spare: u32) -> u64 {
     match &f.kind {
         FtlKind::Page(options) => page::physical_sbs(shape, options, spare),
         FtlKind::Dftl(options) => dftl::physical_sbs(shape, options, spare),
@@ -106,7 +106,13 @@ pub fn physical_sbs(shape: &Shape, f: &FtlOptions, spare: u32) -> u64 {
 
 impl AnyFtl {
     /// The FTL a checked description asks for, and its erased array.
-    pub fn new(d: &Description, shape: Shape, timing: &Timing, f: &FtlOptions, seed: u64) -> (AnyFtl, Nand) {
+    pub fn new(
+        d: &Description,
+        shape: ArrayShape,
+        timing: &FlashTiming,
+        f: &FtlOptions,
+        seed: u64,
+    ) -> (AnyFtl, Nand) {
         let spare = d.geometry.as_ref().map_or(0, |g| g.spare_blocks);
         let nand = Nand::new(shape, timing, physical_sbs(&shape, f, spare) as u32);
         let wear = f.wear_levelling;
@@ -126,6 +132,11 @@ impl AnyFtl {
     #[inline]
     pub fn settles(&self) -> bool {
         matches!(self, AnyFtl::Bast(ftl) if ftl.settles())
+    }
+
+    /// Takes the memory that its books may need, so that serving takes none.
+    pub fn reserve(&mut self) {
+        each!(self, ftl => ftl.reserve())
     }
 
     /// Merges what a host write left in logs; gives when that is done.

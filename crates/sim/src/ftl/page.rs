@@ -20,7 +20,7 @@ use super::free::FreeList;
 use super::wear::{WEAR_EVERY, WEAR_GAP};
 use super::{Ftl, MergeCounts};
 use crate::describe::{GcPolicy, PageOptions, WearLevelling};
-use crate::nand::{Nand, Shape};
+use crate::nand::{ArrayShape, Nand};
 use crate::planted::{Bug, planted};
 use crate::units::Divisor;
 use uflip_device::rng::Rng;
@@ -62,8 +62,43 @@ pub struct Page {
     next_look: u64,
     rng: Rng,
     counts: MergeCounts,
-    /// Logical pages moved by reclamation, where somebody wants to know.
-    pub(super) moved: Option<Vec<u32>>,
+    /// What reclamation moved, where somebody wants to know.
+    pub(super) moved: Option<Moved>,
+}
+
+/// Groups of logical pages of which reclamation moved some: each once, in the order
+/// of their first.
+#[derive(Clone, Debug)]
+pub(super) struct Moved {
+    units: u64,
+    /// Logical pages of a group.
+    size: u64,
+    groups: Vec<u64>,
+    is_there: Vec<bool>,
+}
+
+impl Moved {
+    /// Groups of `size` pages each of the first `units` pages.
+    pub(super) fn new(units: u64, size: u64) -> Moved {
+        Moved { units, size, groups: Vec::new(), is_there: vec![false; units.div_ceil(size) as usize] }
+    }
+
+    fn reserve(&mut self) {
+        self.groups.reserve(self.is_there.len() - self.groups.len());
+    }
+
+    fn note(&mut self, unit: u32) {
+        let group = u64::from(unit) / self.size;
+        if u64::from(unit) < self.units && !std::mem::replace(&mut self.is_there[group as usize], true) {
+            self.groups.push(group);
+        }
+    }
+
+    /// Hands over what was noted.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = u64> + '_ {
+        let Moved { groups, is_there, .. } = self;
+        groups.drain(..).inspect(|group| is_there[*group as usize] = false)
+    }
 }
 
 fn streams(f: &PageOptions) -> u32 {
@@ -73,14 +108,14 @@ fn streams(f: &PageOptions) -> u32 {
 /// Physical superblocks for `logical` superblocks of content: what
 /// over-provisioning asks for, and never so few that reclamation could fail
 /// to make room.
-pub(super) fn physical_for(logical: u64, shape: &Shape, f: &PageOptions, spare_blocks: u32) -> u64 {
+pub(super) fn physical_for(logical: u64, shape: &ArrayShape, f: &PageOptions, spare_blocks: u32) -> u64 {
     let wanted = (logical as f64 * (1.0 + f.over_provisioning)).ceil() as u64;
     let least = logical + u64::from(shape.banks * (streams(f) + 1)) + 2;
     wanted.max(least) + u64::from(spare_blocks) * u64::from(shape.banks)
 }
 
 /// Physical superblocks of a page-mapped device.
-pub fn physical_sbs(shape: &Shape, f: &PageOptions, spare_blocks: u32) -> u64 {
+pub fn physical_sbs(shape: &ArrayShape, f: &PageOptions, spare_blocks: u32) -> u64 {
     physical_for(u64::from(shape.logical_sbs), shape, f, spare_blocks)
 }
 
@@ -113,6 +148,14 @@ impl Page {
             rng: Rng::new(seed),
             counts: MergeCounts::default(),
             moved: None,
+        }
+    }
+
+    /// Takes the memory that its books may need.
+    pub fn reserve(&mut self) {
+        self.free.reserve();
+        if let Some(moved) = &mut self.moved {
+            moved.reserve();
         }
     }
 
@@ -335,7 +378,7 @@ impl Page {
             witness.copy(u64::from(from), u64::from(sb * self.units_per_sb + index));
         }
         if let Some(moved) = &mut self.moved {
-            moved.push(unit);
+            moved.note(unit);
         }
         end
     }

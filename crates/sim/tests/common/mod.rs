@@ -54,16 +54,20 @@ pub fn description() -> impl Strategy<Value = String> {
     })
 }
 
-fn head(draw: &mut Draw, mib: u64, sector: u64) -> String {
+/// The beginning of a description, without options that have no effect there.
+fn head(draw: &mut Draw, mib: u64, sector: u64, disk: bool) -> String {
     let (read, write, seek) = (draw.us(), draw.us(), draw.below(200));
     let (queue, ahead, readers) = (draw.one(&[1, 1, 2, 32]), draw.one(&[0, 0, 64]), draw.one(&[1, 4]));
+    let (seek, ahead) = if disk { (0, 0) } else { (seek, ahead) };
+    let readers = if seek + ahead > 0 { readers } else { 1 };
+    let page_uj = if disk { "" } else { "read_uj = 1.5\n" };
     let noise = draw.one(&["0.0", "0.0", "0.1", "1.0"]);
     format!(
         "name = \"random\"\ncapacity_mib = {mib}\nsector_bytes = {sector}\n\
          [link]\nread_latency_us = {read}\nwrite_latency_us = {write}\nread_mb_s = 100\nwrite_mb_s = 80\n\
          queue_depth = {queue}\nread_ahead_kib = {ahead}\nseek_read_us = {seek}\n\
          read_streams = {readers}\n\
-         [noise]\nshare = {noise}\n[energy]\nread_uj = 1.5\nidle_mw = 0.5\n"
+         [noise]\nshare = {noise}\n[energy]\n{page_uj}idle_mw = 0.5\n"
     )
 }
 
@@ -72,7 +76,8 @@ fn disk(draw: &mut Draw) -> String {
     let (surfaces, zones, queue) = (draw.between(1, 4), draw.between(1, 3), draw.between(1, 8));
     let (tracks, read, write) = (draw.between(4, 200), draw.one(&[0, 64, 512]), draw.one(&[0, 4, 256]));
     let rpm = draw.one(&[60, 4200, 7200, 1_000_000]);
-    head(draw, mib, 512)
+    let queue = if write > 0 { queue } else { 1 };
+    head(draw, mib, 512, true)
         + &format!(
             "[disk]\nrpm = {rpm}\ntrack_seek_ms = 1.0\nmean_seek_ms = 9.0\nfull_seek_ms = 17.0\n\
              tracks = {tracks}\nsurfaces = {surfaces}\nzones = {zones}\ninner_outer_ratio = 0.5\n\
@@ -90,7 +95,7 @@ fn flash(draw: &mut Draw) -> String {
     let stripe = draw.one(&stripes);
     let pages = draw.one(&[2, 3, 8, 9, 16, 64]);
     let page = draw.one(&[512, 2048, 4096, 16384]).max(sector);
-    let mut text = head(draw, mib, sector);
+    let mut text = head(draw, mib, sector, false);
     let _ = write!(
         text,
         "[geometry]\nchannels = {channels}\nchips_per_channel = {chips}\ndies_per_chip = {dies}\n\
@@ -102,20 +107,28 @@ fn flash(draw: &mut Draw) -> String {
         draw.us(),
         draw.one(&["40", "400", "0.1"]),
     );
-    for key in ["copy_back_us", "map_update_us", "log_switch_us"] {
+    let of_merges = ["copy_back_us", "map_update_us", "log_switch_us"].map(|key| {
         let us = draw.us();
-        text += &draw.maybe(key, us.to_string());
-    }
-    text += &buffer(draw, sector);
+        draw.maybe(key, us.to_string())
+    });
+    let buffer = buffer(draw, sector);
     let kind = draw.one(&["page", "page", "dftl", "bast", "bast", "fast", "fast", "block"]);
+    let mut slc = String::new();
     if matches!(kind, "page" | "dftl") && draw.below(4) == 0 {
         let (program, fold) = (draw.us(), draw.one(&["0.01", "100"]));
-        let _ = write!(text, "[slc]\ncache_mib = 1\nprogram_us = {program}\nfold_mb_s = {fold}\n");
+        let _ = write!(slc, "[slc]\ncache_mib = 1\nprogram_us = {program}\nfold_mb_s = {fold}\n");
     }
     let levelling = draw.one(&["none", "dynamic", "static"]);
-    text + &format!(
-        "[ftl]\nkind = \"{kind}\"\nwear_levelling = \"{levelling}\"\nsuperblock_dies = {stripe}\n"
-    ) + &ftl(draw, kind)
+    let ftl = ftl(draw, kind);
+    let effective = match kind {
+        "page" | "dftl" => [false; 3],
+        "block" => [true, false, true],
+        _ => [true, true, !ftl.contains("sequential_logs = 0")],
+    };
+    text.extend(of_merges.into_iter().zip(effective).filter(|(_, effective)| *effective).map(|(key, _)| key));
+    let kind =
+        format!("[ftl]\nkind = \"{kind}\"\nwear_levelling = \"{levelling}\"\nsuperblock_dies = {stripe}\n");
+    text + &buffer + &slc + &kind + &ftl
 }
 
 fn buffer(draw: &mut Draw, sector: u64) -> String {
@@ -129,12 +142,13 @@ fn buffer(draw: &mut Draw, sector: u64) -> String {
     let (pipelined, delay) = (draw.yes(), draw.one(&[0, 0, 500, 1_000_000_000]));
     let (locks, from) = (draw.yes(), line * draw.between(1, lines));
     let from = draw.maybe("destage_from_kib", from.to_string());
-    format!(
-        "[buffer]\nkib = {}\nline_kib = {line}\ndestage = \"{when}\"\nbatch_lines = {batch}\n\
-         background_share = {share}\npipelined = {pipelined}\nidle_delay_us = {delay}\n\
-         locks_lines = {locks}\n{from}",
-        line * lines
-    )
+    let head = format!("[buffer]\nkib = {}\nline_kib = {line}\ndestage = \"{when}\"\n", line * lines);
+    let waits = format!("batch_lines = {batch}\nbackground_share = {share}\npipelined = {pipelined}\n");
+    head + &match when {
+        "immediate" => format!("locks_lines = {locks}\n"),
+        "async" => waits + &format!("idle_delay_us = {delay}\n{from}"),
+        _ => waits,
+    }
 }
 
 fn ftl(draw: &mut Draw, kind: &str) -> String {
@@ -225,6 +239,6 @@ pub fn run(device: &mut SimDevice, streams: Vec<Vec<Io>>) -> Vec<IoRecord> {
     let keep = KeepAll::new(1 << 10);
     let streams = streams.into_iter().map(|ios| Box::new(ios.into_iter()) as Stream).collect();
     let stop = Stop::new();
-    device.run(streams, &keep, RunLimits { time: None, stop: &stop }).unwrap();
+    device.run(streams, &keep, RunLimits { time: None, stop: &stop, sequence: None }).unwrap();
     keep.records()
 }

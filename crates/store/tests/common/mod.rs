@@ -4,8 +4,10 @@
 use serde_json::{Value, json};
 use std::path::Path;
 use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Recorder, RunEnd};
+use uflip_measure::Plan;
 use uflip_measure::run::{RunOutcome, RunSpec, Sink, SinkError};
-use uflip_store::{Manifest, Store};
+use uflip_store::manifest::Asked;
+use uflip_store::{Manifest, Options, Store};
 
 /// The one place that knows a pattern's text.
 pub const PATTERN: &str = "RR";
@@ -20,24 +22,24 @@ pub fn spec(id: u32, ios: u64) -> RunSpec {
 }
 
 pub fn manifest() -> Manifest {
-    let mut manifest = Manifest::new("0.1.0", 42);
+    let mut manifest = Manifest::new("0.1.0", 42, Options::of("sim:test", Asked::RUN));
     manifest.folder = Some("0123".into());
-    manifest.target = json!({"name": "sim:test"});
     manifest
 }
 
 /// A plan with no step of its own: the runs of these tests are nobody's.
-pub fn plan() -> Value {
+pub fn plan() -> Plan {
     plan_with(json!([]), json!([]))
 }
 
 /// The same with notes and what was left out.
-pub fn plan_with(notes: Value, skipped: Value) -> Value {
-    json!({
+pub fn plan_with(notes: Value, skipped: Value) -> Plan {
+    let plan = json!({
         "format": 1, "tool_version": "0.1.0", "target": "sim:test",
         "geometry": {"capacity": 1u64 << 30, "sector": 512}, "seed": 42, "io_size": 32_768,
         "preset": "quick", "steps": [], "skipped": skipped, "notes": notes,
-    })
+    });
+    serde_json::from_value(plan).expect("a plan")
 }
 
 pub fn record(run: u32, i: u64) -> IoRecord {

@@ -1,7 +1,9 @@
 //! The arguments of `uflip copy`.
 
 use super::ConsentArgs;
+use crate::typed::Typed;
 use clap::Args;
+use std::path::PathBuf;
 use uflip_device::Bytes;
 
 /// `uflip copy`
@@ -15,6 +17,10 @@ pub struct CopyArgs {
     /// large as FROM), sim:NAME, mem:SIZE or null:SIZE; at least as large as FROM
     #[arg(value_name = "TO")]
     pub to: String,
+    /// Keep every request in this new folder, with what went on beside: for uflip
+    /// show, report and export
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
     /// Requests under way on both together
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub requests: usize,
@@ -32,4 +38,6 @@ pub struct CopyArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    #[arg(skip)]
+    pub typed: Typed,
 }

@@ -5,7 +5,7 @@
 //! them, so that any number may be on their way and the threads that take
 //! requests never wait.
 
-use super::lateness::{Lateness, Report};
+use super::lateness::{Lateness, LatenessReport};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -105,7 +105,7 @@ impl Answers {
     }
 
     /// The figures so far.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> LatenessReport {
         lock(&self.lateness).report()
     }
 

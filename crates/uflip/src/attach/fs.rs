@@ -7,7 +7,7 @@
 //! Source: `linux/fuse.h`, `Documentation/filesystems/fuse`, loop(4).
 
 use super::answer::Answers;
-use super::model::{Model, Refused};
+use super::model::{AttachedModel, Refused};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
@@ -41,7 +41,7 @@ const ZERO_RANGE: i32 = 0x10;
 
 /// The file system of one attachment.
 pub struct DeviceFs {
-    model: Arc<Model>,
+    model: Arc<AttachedModel>,
     answers: Arc<Answers>,
     mounted: SystemTime,
     handles: AtomicU64,
@@ -51,7 +51,7 @@ pub struct DeviceFs {
 
 impl DeviceFs {
     /// Serves `model`, answering through `answers`.
-    pub fn new(model: Arc<Model>, answers: Arc<Answers>) -> DeviceFs {
+    pub fn new(model: Arc<AttachedModel>, answers: Arc<Answers>) -> DeviceFs {
         DeviceFs {
             model,
             answers,

@@ -19,12 +19,12 @@ pub struct Lateness {
     late: Histogram<u64>,
     modelled_ns: u128,
     answered_ns: u128,
-    counts: Counts,
+    counts: LateCounts,
 }
 
 /// Requests answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct LateCounts {
     reads: u64,
     writes: u64,
     flushes: u64,
@@ -33,11 +33,11 @@ pub struct Counts {
 
 /// What is printed: times in nanoseconds, null where nothing was answered.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct LatenessReport {
     /// Requests answered.
     pub requests: u64,
     #[serde(flatten)]
-    counts: Counts,
+    counts: LateCounts,
     late_p50_ns: Option<u64>,
     late_p99_ns: Option<u64>,
     late_max_ns: Option<u64>,
@@ -50,7 +50,7 @@ impl Lateness {
     /// Nothing answered yet.
     pub fn new() -> Lateness {
         let late = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("three digits are allowed");
-        Lateness { late, modelled_ns: 0, answered_ns: 0, counts: Counts::default() }
+        Lateness { late, modelled_ns: 0, answered_ns: 0, counts: LateCounts::default() }
     }
 
     /// Notes a request that arrived, was due and was answered at these times.
@@ -68,11 +68,11 @@ impl Lateness {
     }
 
     /// The figures so far.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> LatenessReport {
         let n = self.late.len();
         let some = |value: u64| (n > 0).then_some(value);
         let mean = |sum: u128| (n > 0).then(|| (sum / u128::from(n)) as u64);
-        Report {
+        LatenessReport {
             requests: n,
             counts: self.counts,
             late_p50_ns: some(self.late.value_at_quantile(0.5)),
@@ -84,7 +84,7 @@ impl Lateness {
     }
 }
 
-impl std::fmt::Display for Report {
+impl std::fmt::Display for LatenessReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let c = &self.counts;
         write!(

@@ -27,19 +27,19 @@ struct Served {
 }
 
 /// A simulated device shared by the threads that take requests.
-pub struct Model {
+pub struct AttachedModel {
     geometry: Geometry,
     handed_over: Nanos,
     memory: Bytes,
     served: Mutex<Served>,
 }
 
-impl Model {
+impl AttachedModel {
     /// Serves `device`, whose data may take `memory`.
-    pub fn new(device: SimDevice, memory: Bytes) -> Model {
+    pub fn new(device: SimDevice, memory: Bytes) -> AttachedModel {
         let geometry = Device::geometry(&device);
         let handed_over = device.now();
-        Model { geometry, handed_over, memory, served: Mutex::new(Served { device, told: false }) }
+        AttachedModel { geometry, handed_over, memory, served: Mutex::new(Served { device, told: false }) }
     }
 
     /// Capacity and sector.
@@ -56,7 +56,7 @@ impl Model {
         self.ask(at, Request::Read { offset: Bytes(offset), into })
     }
 
-    /// See [`Model::read`].
+    /// See [`AttachedModel::read`].
     ///
     /// # Errors
     /// [`Refused`].
@@ -64,7 +64,7 @@ impl Model {
         self.ask(at, Request::Write { offset: Bytes(offset), from })
     }
 
-    /// See [`Model::read`].
+    /// See [`AttachedModel::read`].
     ///
     /// # Errors
     /// [`Refused`].
@@ -72,7 +72,7 @@ impl Model {
         self.ask(at, Request::Flush)
     }
 
-    /// See [`Model::read`].
+    /// See [`AttachedModel::read`].
     ///
     /// # Errors
     /// [`Refused`].
@@ -80,7 +80,7 @@ impl Model {
         self.ask(at, Request::Trim { offset: Bytes(offset), length: Bytes(length) })
     }
 
-    /// Writes zeros. See [`Model::read`].
+    /// Writes zeros. See [`AttachedModel::read`].
     ///
     /// # Errors
     /// [`Refused`].
@@ -131,10 +131,10 @@ impl Model {
 mod tests {
     use super::*;
 
-    fn model(memory: u64) -> Model {
+    fn model(memory: u64) -> AttachedModel {
         let mut device = uflip_sim::open("transcend-module", 1).unwrap();
         device.idle(Nanos::from_millis(7), &uflip_device::Stop::new());
-        Model::new(device, Bytes(memory))
+        AttachedModel::new(device, Bytes(memory))
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct Note {
 
 /// The folder of one attachment.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct AttachedPlace {
     folder: PathBuf,
 }
 
@@ -89,18 +89,18 @@ impl Note {
     }
 }
 
-impl Place {
+impl AttachedPlace {
     /// A new folder with `note` and an empty mount point.
     ///
     /// # Errors
     /// Where none can be made.
-    pub fn make(run_dir: Option<&Path>, note: &Note) -> anyhow::Result<Place> {
+    pub fn make(run_dir: Option<&Path>, note: &Note) -> anyhow::Result<AttachedPlace> {
         let dirs = run_dirs(run_dir);
         let mut failed = None;
         for dir in &dirs {
             match make_folder(dir, true).and_then(|()| free_folder(dir, note.pid)) {
                 Ok(folder) => {
-                    let place = Place { folder: folder.canonicalize()? };
+                    let place = AttachedPlace { folder: folder.canonicalize()? };
                     place.write(note)?;
                     make_folder(&place.mount_point(), false)?;
                     return Ok(place);
@@ -154,7 +154,7 @@ impl Place {
     }
 
     /// The figures of an attachment that lives.
-    pub fn lateness(&self) -> Option<super::lateness::Report> {
+    pub fn lateness(&self) -> Option<super::lateness::LatenessReport> {
         let text = std::fs::read_to_string(self.mount_point().join(fs::LATENESS)).ok()?;
         serde_json::from_str(&text).ok()
     }
@@ -244,14 +244,14 @@ fn free_folder(dir: &Path, pid: u32) -> std::io::Result<PathBuf> {
 }
 
 /// All attachments noted, oldest process first.
-pub fn all(run_dir: Option<&Path>) -> Vec<(Place, Note)> {
+pub fn all(run_dir: Option<&Path>) -> Vec<(AttachedPlace, Note)> {
     let folders = run_dirs(run_dir).into_iter().filter_map(|dir| std::fs::read_dir(dir).ok());
-    let mut found: Vec<(Place, Note)> = folders
+    let mut found: Vec<(AttachedPlace, Note)> = folders
         .flatten()
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("attach-"))
         .filter_map(|entry| {
-            let place = Place { folder: entry.path().canonicalize().ok()? };
+            let place = AttachedPlace { folder: entry.path().canonicalize().ok()? };
             let note = place.note().ok()?;
             Some((place, note))
         })
@@ -281,7 +281,7 @@ mod tests {
         let victim = dir.path().join("victim");
         std::fs::write(&victim, "mine").unwrap();
         let note = Note::new("mtron", GEOMETRY);
-        let place = Place::make(Some(&dir.path().join("run")), &note).unwrap();
+        let place = AttachedPlace::make(Some(&dir.path().join("run")), &note).unwrap();
         std::fs::remove_file(place.folder.join(NOTE)).unwrap();
         for name in ["attachment.new", "attachment.new.0", NOTE] {
             std::os::unix::fs::symlink(&victim, place.folder.join(name)).unwrap();
@@ -298,7 +298,8 @@ mod tests {
     fn what_was_noted_is_found_and_cleaned_up() {
         let dir = tempfile::tempdir().unwrap();
         let note = Note::new("mtron", GEOMETRY);
-        let (first, second) = (Place::make(Some(dir.path()), &note), Place::make(Some(dir.path()), &note));
+        let (first, second) =
+            (AttachedPlace::make(Some(dir.path()), &note), AttachedPlace::make(Some(dir.path()), &note));
         let places = [first.unwrap(), second.unwrap()];
         let found = all(Some(dir.path()));
         assert_eq!(found.len(), 2);

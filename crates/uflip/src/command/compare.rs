@@ -6,7 +6,7 @@ use crate::command::plan::Wanted;
 use crate::command::run::measure_simulated;
 use crate::command::{print_json, print_painted};
 use crate::private::PrivateFolder;
-use crate::target::Target;
+use crate::target::{Target, simulated_by};
 use crate::usage;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
@@ -71,7 +71,7 @@ pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
 pub fn subjects(names: &[String], seed: u64) -> anyhow::Result<Vec<Subject>> {
     let mut read: Vec<Option<StoreContents>> = Vec::new();
     for name in names {
-        read.push(if is_simulated(name) { None } else { Some(Store::open(Path::new(name))?) });
+        read.push(if simulated_by(name).is_some() { None } else { Some(Store::open(Path::new(name))?) });
     }
     let like = like(read.iter().flatten())?;
     let mut subjects = Vec::new();
@@ -88,16 +88,11 @@ pub fn subjects(names: &[String], seed: u64) -> anyhow::Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// A simulated device, unless there is a folder of that name.
-fn is_simulated(name: &str) -> bool {
-    name.starts_with("sim:") && !Path::new(name).exists()
-}
-
 /// What makes a measurement comparable with these.
 fn like<'a>(folders: impl Iterator<Item = &'a StoreContents>) -> anyhow::Result<Wanted> {
     let (mut micros, mut io_size, mut auto) = (BTreeSet::new(), None, true);
     for contents in folders {
-        auto &= contents.manifest.options.get("auto").is_some_and(|auto| auto.is_object());
+        auto &= contents.manifest.options.asked.auto().is_some();
         micros.extend(contents.runs.iter().filter_map(|r| r.spec.point()).map(|p| p.micro.name()));
         io_size = io_size.or_else(|| contents.plan.as_ref().map(|plan| plan.io_size.0));
     }

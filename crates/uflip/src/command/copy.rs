@@ -1,24 +1,25 @@
 //! `uflip copy`: from one target to another with several requests under way; the
 //! first program on the data face (`uflip_device::blocks`).
 //!
-//! How: everything that can be refused is refused before anything is made or
-//! written, as by `uflip run`. What is real is timed on the wall's clock, what is
-//! simulated in virtual time, which stands still while something real is waited
-//! for; so a simulated device meets a source or a target that takes no time.
+//! How: a work on a program's session (`session/program.rs`), with two devices and
+//! one or two steps. What is real is timed on the wall's clock, what is simulated in
+//! virtual time, which stands still while something real is waited for; so a
+//! simulated device meets a source or a target that takes no time.
 
 use crate::args::copy::CopyArgs;
 use crate::command::{print, print_json};
-use crate::interrupt::{self, STOP};
-use crate::limits;
-use crate::target::Access;
-use crate::target::program::{self, Clocks, FoundEndpoint, OpenEndpoint};
-use crate::{target, usage};
+use crate::interrupt::STOP;
+use crate::printable::word;
+use crate::session::Order;
+use crate::session::program::{self, ProgramSession, ProgramWish, UsedDevice, progress};
+use crate::target::program::{FoundEndpoint, look, refuse_shared_bytes};
+use crate::{limits, usage};
 use anyhow::{Context, bail};
 use serde::Serialize;
-use std::io::IsTerminal;
 use uflip_device::blocks::MOST_REQUESTS;
-use uflip_device::blocks::copy::{self, CopyJob};
+use uflip_device::blocks::copy::{self, Copied, CopyJob};
 use uflip_device::{Bytes, IoRecord, Nanos};
+use uflip_measure::program::{PlannedStep, StepRequests};
 
 /// What new scratch files have whole numbers of.
 const SCRATCH_UNIT: u64 = 4096;
@@ -41,6 +42,8 @@ struct CopyFacts {
     /// True where every byte was read again and is the same; null where that was
     /// not asked for.
     verified: Option<bool>,
+    /// The folder in which every request is; null where none was named.
+    results: Option<String>,
 }
 
 /// What the copy took on one clock.
@@ -58,30 +61,74 @@ impl Took {
     }
 }
 
+/// The steps: what is copied, and what is held against it.
+const TRANSFER: &str = "transfer";
+const COMPARE: &str = "compare";
+
 /// Runs the command.
 ///
 /// # Errors
 /// What is wrong with the arguments, a refusal, or what a device says.
-pub fn copy(args: &CopyArgs) -> anyhow::Result<()> {
-    let from = program::look(&args.from, Bytes(0))?;
-    let job = job(args, &from)?;
-    let to = program::look(&args.to, Bytes(job.bytes.0.next_multiple_of(SCRATCH_UNIT)))?;
-    refuse(args, job, &from, &to)?;
-    interrupt::listen()?;
-    let clocks = Clocks::start();
-    let mut source = from.open(Access::Read, args.requests, args.seed, &clocks)?;
-    let access = Access::Write(&args.consent.erase_device);
-    let mut sink = to.open(access, args.requests, args.seed, &clocks)?;
-    if let Some(named) = to.on_a_path() {
-        let text = target::will_be_written(&(0..job.bytes.0), job.bytes, to.geometry.capacity, named);
-        crate::say!("{text}");
-    }
-    let worked = work(args, job, (&from, &mut source), (&to, &mut sink), &clocks);
-    // Also where it failed: what was written so far is noted.
-    let closed = sink.close().and(source.close());
-    let facts = worked?;
-    closed?;
+pub fn copy(args: CopyArgs) -> anyhow::Result<()> {
+    let from = look(&args.from, Bytes(0))?;
+    let job = job(&args, &from)?;
+    let to = look(&args.to, Bytes(job.bytes.0.next_multiple_of(SCRATCH_UNIT)))?;
+    refuse(&args, job, &from, &to)?;
+    let clocks = (!(from.is_virtual() && to.is_virtual()), from.is_virtual() || to.is_virtual());
+    let names = [from.named.to_string(), to.named.to_string()];
+    let order = Order {
+        consents: args.consent.erase_device,
+        output: args.output,
+        seed: Some(args.seed),
+        typed: args.typed,
+        ..Order::new("copy", None)
+    };
+    let wish = ProgramWish {
+        uses: [
+            UsedDevice { role: "from", found: from, writes: None },
+            UsedDevice { role: "to", found: to, writes: Some(0..job.bytes.0) },
+        ],
+        requests: args.requests,
+        seed: args.seed,
+        arguments: [
+            ("bytes", job.bytes.0),
+            ("block_size", job.block.into()),
+            ("requests", job.requests as u64),
+        ]
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .into(),
+        steps: steps(job, args.verify),
+    };
+    let mut session = program::begin(&order, wish)?;
+    let [from_driven, to_driven] = session.driven.clone();
+    let worked = work(&mut session, job, args.verify, &names);
+    let ((wall, simulated), results) = session.close(worked)?;
+    let [from, to] = names;
+    let facts = CopyFacts {
+        from,
+        to,
+        bytes: job.bytes.0,
+        block_size: job.block,
+        requests: job.requests,
+        from_driven,
+        to_driven,
+        wall: clocks.0.then(|| Took::new(job.bytes, wall)),
+        virtual_time: clocks.1.then(|| Took::new(job.bytes, simulated)),
+        verified: args.verify.then_some(true),
+        results: results.map(|dir| dir.display().to_string()),
+    };
     if args.json { print_json(&facts) } else { print(&as_text(&facts)) }
+}
+
+/// What is asked of the two devices.
+fn steps(job: CopyJob, verify: bool) -> Vec<PlannedStep> {
+    let requests = job.bytes.0.div_ceil(u64::from(job.block));
+    let reads = StepRequests { requests, writes: false };
+    // With the flush.
+    let writes = StepRequests { requests: requests + 1, writes: true };
+    let mut steps = vec![PlannedStep { name: TRANSFER, asks: vec![reads, writes] }];
+    steps.extend(verify.then(|| PlannedStep { name: COMPARE, asks: vec![reads, reads] }));
+    steps
 }
 
 /// How much is copied, in which requests.
@@ -103,18 +150,20 @@ fn job(args: &CopyArgs, from: &FoundEndpoint) -> anyhow::Result<CopyJob> {
     }
     let block = args.block_size.0;
     if block == 0 || block > u64::from(IoRecord::MAX_SIZE) {
-        let most = Bytes(u64::from(IoRecord::MAX_SIZE));
-        return Err(usage(format!("--block-size {}: type a size up to {most}", args.block_size)));
+        let below = Bytes(u64::from(IoRecord::MAX_SIZE) + 1);
+        return Err(usage(format!(
+            "--block-size {}: type a size from 512B to below {below}",
+            args.block_size
+        )));
     }
     Ok(CopyJob { bytes: from.geometry.capacity, block: block as u32, requests: args.requests })
 }
 
-/// Refuses what cannot or must not be copied, before anything is made.
+/// Refuses what cannot be copied, before anything is made.
 fn refuse(args: &CopyArgs, job: CopyJob, from: &FoundEndpoint, to: &FoundEndpoint) -> anyhow::Result<()> {
+    // Said before their sizes, which differ where one is a part of the other.
+    refuse_shared_bytes(from, to)?;
     let (capacity, name) = (to.geometry.capacity, &to.named);
-    if from.resolved().is_some_and(|path| Some(path) == to.resolved()) {
-        return Err(usage(format!("FROM and TO are both {name}; name two targets")));
-    }
     if capacity < job.bytes {
         return Err(usage(format!(
             "{name} has {capacity}, less than the {} of {}; name a larger one",
@@ -136,71 +185,39 @@ fn refuse(args: &CopyArgs, job: CopyJob, from: &FoundEndpoint, to: &FoundEndpoin
     }
     let buffers = u64::from(job.block).saturating_mul(job.requests as u64);
     let all = buffers.saturating_mul(if args.verify { 2 } else { 1 });
-    limits::room(all, "the requests under way", "type a smaller --block-size or fewer --requests")?;
-    to.may_be_written(&args.consent.erase_device)
+    limits::room(all, "the requests under way", "type a smaller --block-size or fewer --requests")
 }
 
-/// Copies, and compares where that is asked for.
+/// Copies, and compares where that is asked for; gives what the copy took on the
+/// wall's clock and in virtual time.
 fn work(
-    args: &CopyArgs,
+    session: &mut ProgramSession<2>,
     job: CopyJob,
-    (from, source): (&FoundEndpoint, &mut OpenEndpoint),
-    (to, sink): (&FoundEndpoint, &mut OpenEndpoint),
-    clocks: &Clocks,
-) -> anyhow::Result<CopyFacts> {
-    let (source_blocks, sink_blocks) = (&mut *source.blocks, &mut *sink.blocks);
-    let began = (clocks.wall.now(), clocks.simulated.now());
-    let copied = copy::copy(source_blocks, sink_blocks, job, &STOP, &mut progress("copied", job.bytes));
-    clear_progress();
-    let copied = copied?;
-    let wall = clocks.wall.now().saturating_sub(began.0);
-    let simulated = clocks.simulated.now().saturating_sub(began.1);
-    if copied.interrupted {
-        bail!("interrupted; {} holds only some of {}, about {}", to.named, from.named, copied.bytes);
-    }
-    let mut verified = None;
-    if args.verify {
-        let compared =
-            copy::compare(source_blocks, sink_blocks, job, &STOP, &mut progress("compared", job.bytes));
-        clear_progress();
-        let compared = compared.with_context(|| format!("{} is no copy of {}", to.named, from.named))?;
-        if compared.interrupted {
-            bail!("interrupted; {} is copied and {} of it are compared", from.named, compared.bytes);
+    verify: bool,
+    [from, to]: &[String; 2],
+) -> anyhow::Result<(Nanos, Nanos)> {
+    let clocks = session.clocks.clone();
+    let took = session.step(TRANSFER, |[source, sink]| {
+        let began = (clocks.wall.now(), clocks.simulated.now());
+        let copied = copy::copy(source, sink, job, &STOP, &mut progress("copied", job.bytes))?;
+        if copied.interrupted {
+            bail!("interrupted; {to} holds only some of {from}, about {}", copied.bytes);
         }
-        verified = Some(true);
+        let (wall, simulated) = (clocks.wall.now(), clocks.simulated.now());
+        Ok((wall.saturating_sub(began.0), simulated.saturating_sub(began.1)))
+    })?;
+    if verify {
+        session.step(COMPARE, |[source, sink]| {
+            let compared = copy::compare(source, sink, job, &STOP, &mut progress("compared", job.bytes));
+            match compared.with_context(|| format!("{to} is no copy of {from}"))? {
+                Copied { interrupted: false, .. } => Ok(()),
+                Copied { bytes, .. } => {
+                    bail!("interrupted; {from} is copied and {bytes} of it are compared")
+                }
+            }
+        })?;
     }
-    let all_virtual = from.is_virtual() && to.is_virtual();
-    Ok(CopyFacts {
-        from: from.named.to_string(),
-        to: to.named.to_string(),
-        bytes: copied.bytes.0,
-        block_size: job.block,
-        requests: job.requests,
-        from_driven: source.driven.clone(),
-        to_driven: sink.driven.clone(),
-        wall: (!all_virtual).then(|| Took::new(copied.bytes, wall)),
-        virtual_time: (from.is_virtual() || to.is_virtual()).then(|| Took::new(copied.bytes, simulated)),
-        verified,
-    })
-}
-
-/// Tells a terminal how far it is, each percent once.
-fn progress(what: &'static str, all: Bytes) -> impl FnMut(Bytes) {
-    let terminal = std::io::stderr().is_terminal();
-    let mut last = 0;
-    move |done: Bytes| {
-        let percent = u128::from(done.0) * 100 / u128::from(all.0.max(1));
-        if terminal && percent > last {
-            last = percent;
-            crate::say_part!("\r  {percent:3} % {what}   ");
-        }
-    }
-}
-
-fn clear_progress() {
-    if std::io::stderr().is_terminal() {
-        crate::say_part!("\r{:40}\r", "");
-    }
+    Ok(took)
 }
 
 fn as_text(facts: &CopyFacts) -> String {
@@ -222,6 +239,9 @@ fn as_text(facts: &CopyFacts) -> String {
     }
     if facts.verified == Some(true) {
         text += "every byte was read again and is the same\n";
+    }
+    if let Some(dir) = &facts.results {
+        text += &format!("every request is in {dir}; uflip show {}\n", word(dir));
     }
     text
 }

@@ -8,23 +8,21 @@
 //! several results for one and the same thing; what counts is how far apart
 //! these are: (largest - smallest) / mean.
 
-mod text;
-
 use crate::args::extra::DemoArgs;
 use crate::command::plan::QUICK_BUDGET;
 use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::STOP;
 use crate::lab;
-use crate::session::{self, Needs, Probed, Probing, Shown};
+use crate::session::{self, Needs, Probing};
 use crate::target::{self, Target, Unnamed};
 use anyhow::{Context, bail};
-use serde::Serialize;
 use std::time::Duration;
 use uflip_device::rng::derive_seed;
 use uflip_device::{Bytes, Device, EngineOptions, KeepAll, Nanos, RunLimits};
 use uflip_measure::auto::AutoOptions;
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::{Baseline, Pattern, PlanOptions, Preset, State, state};
+use uflip_report::demo::{self, Demo, DemoExperiment, Results};
 
 /// The device of the demonstration where none is named: paper 001's figures 3
 /// and 5 are of it.
@@ -40,53 +38,6 @@ const BATCH: u64 = 512;
 /// IOs of the picture.
 const PICTURE: u64 = 288;
 
-/// Several results for the same thing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Results {
-    /// Each in milliseconds.
-    pub ms: Vec<f64>,
-}
-
-impl Results {
-    /// How far apart they are, relative to their mean; None for none.
-    pub fn spread(&self) -> Option<f64> {
-        let mean = self.ms.iter().sum::<f64>() / self.ms.len().max(1) as f64;
-        let low = self.ms.iter().copied().reduce(f64::min)?;
-        let high = self.ms.iter().copied().reduce(f64::max)?;
-        (mean > 0.0).then(|| (high - low) / mean)
-    }
-}
-
-/// One experiment, done badly and well.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Experiment {
-    /// The parameter that is too small.
-    pub parameter: &'static str,
-    /// What is measured.
-    pub what: &'static str,
-    /// What the paper found to make results differ.
-    pub why: &'static str,
-    /// With a parameter too small.
-    pub bad: Results,
-    /// With the parameter set.
-    pub good: Results,
-}
-
-/// The whole demonstration.
-#[derive(Clone, Debug, Serialize)]
-pub struct Demo {
-    /// The device in a line.
-    pub device: String,
-    /// The seed.
-    pub seed: u64,
-    /// Response times of random writes after a rest, in milliseconds.
-    pub first_writes_ms: Vec<f64>,
-    /// The three experiments.
-    pub experiments: Vec<Experiment>,
-    /// What the automatic method found between the two.
-    pub calibration: Calibration,
-}
-
 /// The device, and what is next.
 struct Stage<'a> {
     device: &'a mut dyn Device,
@@ -95,6 +46,7 @@ struct Stage<'a> {
     runs: u64,
     io_size: Bytes,
     rest: Nanos,
+    befell: Vec<String>,
 }
 
 impl Stage<'_> {
@@ -108,12 +60,13 @@ impl Stage<'_> {
         self.runs += 1;
         let streams = pattern.streams(count, derive_seed(self.seed, self.runs))?;
         let keep = KeepAll::new(usize::try_from(count)?.max(1));
-        self.probing.next(u32::try_from(self.runs).ok());
-        let end = self.device.run(streams, &keep, RunLimits { time: None, stop: &STOP })?;
-        self.probing.next(None);
-        if end.interrupted || STOP.after_this_run() {
+        let (run, limits) =
+            (u32::try_from(self.runs)?, RunLimits { time: None, stop: &STOP, sequence: None });
+        let ran = session::run_once((&mut *self.device, self.probing), run, streams, &keep, limits)?;
+        if STOP.after_this_run() {
             bail!("interrupted");
         }
+        self.befell.extend(ran.befell.into_iter().map(|what| format!("run {run}, {baseline}: {what}")));
         let skip = usize::try_from(ignore)?;
         Ok(keep.records().iter().skip(skip).map(|r| r.response().0).collect())
     }
@@ -152,26 +105,20 @@ impl Stage<'_> {
 /// # Errors
 /// What is wrong with the target or an IO, or where it is interrupted.
 pub fn demo(args: &DemoArgs) -> anyhow::Result<()> {
-    session::listen(Shown::Lines)?;
     let target = Target::of_command(&args.target, Unnamed::Device(DEVICE), &args.typed)?;
     let seed = args.seed.unwrap_or_else(fresh_seed);
     let (engine, consents) = (EngineOptions { seed, ..EngineOptions::default() }, &args.consent.erase_device);
-    session::refuse(&target::locate(&target)?, Needs::Everything, &engine, consents)?;
-    let budget = Some(Duration::from(QUICK_BUDGET));
-    let mut opened = session::open(&target, Needs::Everything, engine, consents, budget)?;
-    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
-    let probing = Probing::of(&opened.target);
-    let mut device = Probed { device: &mut *opened.device, probing: &probing };
+    let (place, budget) = (target::locate(&target)?, Some(Duration::from(QUICK_BUDGET)));
+    let mut visit = session::visit(&place, Needs::Everything, engine, consents, budget)?;
+    let (named, summary) = (visit.opened.target.clone(), visit.opened.summary.clone());
+    let (mut device, probing) = visit.device();
     if !device.is_virtual() {
         let capacity = device.geometry().capacity;
-        crate::say!("{} will be written between 0 B and {capacity}, at random", opened.target);
+        crate::say!("{} will be written between 0 B and {capacity}, at random", named);
     }
-    let made = play(&mut device, &probing, &opened.summary, seed)?;
-    let disturbed = probing.disturbed().len();
-    if disturbed > 0 {
-        crate::say!("note: something else was active during {disturbed} runs");
-    }
-    if args.json { print_json(&made) } else { print(&text::story(&made)) }
+    let made = play(&mut device, probing, &summary, seed)?;
+    made.befell.iter().for_each(|what| crate::say!("warning: {what}"));
+    if args.json { print_json(&made) } else { print(&demo::story(&made)) }
 }
 
 /// Plays the demonstration on a device.
@@ -183,7 +130,7 @@ fn play(device: &mut dyn Device, probing: &Probing, name: &str, seed: u64) -> an
     }
     let rest = if virtual_time { Nanos::from_secs(10) } else { Nanos::from_millis(500) };
     let io_size = uflip_measure::pattern::DEFAULT_IO_SIZE;
-    let mut stage = Stage { device, probing, seed, runs: 0, io_size, rest };
+    let mut stage = Stage { device, probing, seed, runs: 0, io_size, rest, befell: Vec::new() };
     stage.rest(rest);
     let first = stage.run(Baseline::Rw, PICTURE, 0)?;
     crate::say!("bad measurements");
@@ -209,11 +156,11 @@ fn play(device: &mut dyn Device, probing: &Probing, name: &str, seed: u64) -> an
     }
     let good = [good_lengths, repeats, stage.reads_after(pause)?];
     let first_writes_ms = first.iter().map(|ns| *ns as f64 / 1e6).collect();
-    let experiments = experiments(bad, good);
-    Ok(Demo { device: name.to_string(), seed, first_writes_ms, experiments, calibration })
+    let (experiments, befell) = (experiments(bad, good), stage.befell);
+    Ok(Demo { device: name.to_string(), seed, first_writes_ms, experiments, calibration, befell })
 }
 
-fn experiments(bad: [Results; 3], good: [Results; 3]) -> Vec<Experiment> {
+fn experiments(bad: [Results; 3], good: [Results; 3]) -> Vec<DemoExperiment> {
     let told = [
         (
             "IOIgnore",
@@ -226,7 +173,7 @@ fn experiments(bad: [Results; 3], good: [Results; 3]) -> Vec<Experiment> {
     let both = bad.into_iter().zip(good);
     told.into_iter()
         .zip(both)
-        .map(|((parameter, what, why), (bad, good))| Experiment { parameter, what, why, bad, good })
+        .map(|((parameter, what, why), (bad, good))| DemoExperiment { parameter, what, why, bad, good })
         .collect()
 }
 
@@ -250,33 +197,17 @@ mod tests {
         let target = Target::parse(DEVICE, Bytes(0)).unwrap();
         let mut opened =
             session::open(&target, Needs::Everything, EngineOptions::default(), &[], None).unwrap();
-        let probing = Probing::of(&target);
+        let probing = Probing::of(Some(&target));
         let made = play(&mut *opened.device, &probing, &opened.summary, 1).unwrap();
         assert_eq!(made.experiments.len(), 3);
         for e in &made.experiments {
             let (bad, good) = (e.bad.spread().unwrap(), e.good.spread().unwrap());
             assert!(bad > 0.3 && good < 0.1, "{}: {bad} {good}", e.parameter);
         }
-        let story = text::story(&made);
+        let story = demo::story(&made);
         assert!(story.lines().all(|line| line.chars().count() <= 80), "{story}");
         for word in ["Bad", "Setting", "Good", "IOIgnore", "IOCount", "Pause"] {
             assert!(story.contains(word), "{word}\n{story}");
         }
-    }
-
-    /// The verdict is by the figures, whatever they are.
-    #[test]
-    fn a_spread_that_does_not_fall_is_said() {
-        let results = |ms: &[f64]| Results { ms: ms.to_vec() };
-        assert_eq!(results(&[1.0, 2.0, 3.0]).spread(), Some(1.0));
-        assert_eq!(results(&[]).spread(), None);
-        let same = Experiment {
-            parameter: "Pause",
-            what: "",
-            why: "",
-            bad: results(&[1.0, 1.1]),
-            good: results(&[1.0, 2.0]),
-        };
-        assert!(text::verdict(&same).contains("not"), "{}", text::verdict(&same));
     }
 }

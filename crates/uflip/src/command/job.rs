@@ -7,28 +7,20 @@ use crate::command::{fresh_seed, print, print_json};
 use crate::describe::round_time;
 use crate::interrupt::STOP;
 use crate::printable::word;
-use crate::session::{self, Needs, Order, Session, Shown, Stored, Teller};
+use crate::session::{self, Needs, Order, Session, Shown, Teller};
 use crate::target::{self, Target, Unnamed};
 use crate::{input, usage};
 use anyhow::{Context, bail};
-use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uflip_analysis::job_report;
+use uflip_analysis::verification::jobs::JobResults;
 use uflip_device::safety::wear_note;
 use uflip_device::{Bytes, Data, EngineOptions, Geometry, Nanos, unix_now};
-use uflip_measure::job::{self, Assumed, Job, JobPlan, Kept};
+use uflip_measure::job::{self, Assumed, Job, JobPlan, Throughputs};
 use uflip_measure::{Control, Progress};
-use uflip_store::{RunRow, Store, StoreContents};
-
-/// The part of the manifest that `--resume` and the reports go by.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct JobOptions {
-    #[serde(flatten)]
-    stored: Stored,
-    /// The whole job as text.
-    job: String,
-}
+use uflip_store::manifest::Asked;
+use uflip_store::{Options, RunRow, Store, StoreContents};
 
 /// What a resume heeds.
 const HEEDED: [&str; 7] =
@@ -43,20 +35,36 @@ pub struct JobSession {
     /// The same on the target.
     pub planned: JobPlan,
     /// Throughputs of what is kept.
-    pub kept: Kept,
+    pub kept: Throughputs,
+}
+
+impl From<JobSession> for Session {
+    fn from(running: JobSession) -> Session {
+        running.session
+    }
 }
 
 /// Where a job comes from.
-enum Source<'a> {
+enum JobSource<'a> {
     /// A job file.
     File(&'a Path),
     /// A ready-made job.
     Suite(&'a str),
 }
 
+impl JobSource<'_> {
+    /// What its text makes of a folder.
+    fn asked(&self) -> fn(String) -> Asked {
+        match self {
+            JobSource::File(_) => Asked::Job,
+            JobSource::Suite(_) => Asked::Suite,
+        }
+    }
+}
+
 /// What a new job is asked for.
 struct Wish<'a> {
-    source: Source<'a>,
+    source: JobSource<'a>,
     /// Only these of its lines; all where empty.
     only: &'a [String],
     logical_block: Option<&'a LogicalBlockArg>,
@@ -76,8 +84,8 @@ pub fn job(mut args: JobArgs) -> anyhow::Result<()> {
         false => Some(Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?),
     };
     let source = match (&args.suite, &args.file) {
-        (Some(name), _) => Some(Source::Suite(name)),
-        (None, file) => file.as_deref().map(Source::File),
+        (Some(name), _) => Some(JobSource::Suite(name)),
+        (None, file) => file.as_deref().map(JobSource::File),
     };
     let wish =
         source.map(|source| Wish { source, only: &args.only, logical_block: args.logical_block.as_ref() });
@@ -89,6 +97,7 @@ pub fn job(mut args: JobArgs) -> anyhow::Result<()> {
         other_device: args.other_device,
         typed: args.typed.clone(),
         heeded: &HEEDED,
+        ours: |asked| matches!(asked, Asked::Job(_) | Asked::Suite(_)),
         ..Order::new("job", target)
     };
     if !args.resume && (args.check || args.print || args.to_fio) {
@@ -102,52 +111,44 @@ pub fn job(mut args: JobArgs) -> anyhow::Result<()> {
 /// # Errors
 /// As [`job`].
 pub fn suite(args: RunArgs) -> anyhow::Result<()> {
-    let order = Order { heeded: &HEEDED, shown: Shown::Lines, ..super::run::order(&args, "run")? };
+    let ours = |asked: &Asked| matches!(asked, Asked::Suite(_));
+    let order = Order { heeded: &HEEDED, ours, shown: Shown::Lines, ..super::run::order(&args, "run")? };
     let logical_block = args.logical_block.as_ref();
-    let suite = args.suite.as_deref().map(Source::Suite);
+    let suite = args.suite.as_deref().map(JobSource::Suite);
     let wish = suite.map(|source| Wish { source, only: &args.plan.only, logical_block });
     perform(&order, wish, &args.engine, args.json)
 }
 
-/// True where `dir` holds the results of a job.
-pub fn is_job(dir: Option<&Path>) -> bool {
-    dir.is_some_and(|dir| stored_options(dir).is_ok())
-}
-
-fn stored_options(dir: &Path) -> anyhow::Result<JobOptions> {
-    Ok(serde_json::from_value(StoreContents::read(dir)?.manifest.options)?)
+/// True where `dir` holds the results of a ready-made job.
+pub fn is_suite(dir: Option<&Path>) -> bool {
+    let contents = dir.and_then(|dir| StoreContents::read(dir).ok());
+    contents.is_some_and(|of| matches!(of.manifest.options.asked, Asked::Suite(_)))
 }
 
 /// Begins or goes on, measures all of it and says what it came to.
 fn perform(order: &Order, wish: Option<Wish<'_>>, engine: &EngineArgs, json: bool) -> anyhow::Result<()> {
-    let (dir, stored) = match session::complete_before(order)? {
-        Some(done) => done,
-        None => {
-            session::listen(order.shown)?;
-            let mut running = if order.resume {
-                resume(order)?
-            } else {
-                let job = wish.context("a job file is needed")?.read(order)?;
-                let seed = job.seed.or(order.seed).unwrap_or_else(fresh_seed);
-                let engine = engine_of(engine.resolve(seed).map_err(usage)?, &job);
-                begin(order, job, seed, engine)?
-            };
-            let finished = measure(&mut running);
-            let stored = running.session.stored.clone();
-            (running.session.close(finished)?, stored)
+    let start = || {
+        if order.resume {
+            return resume(order);
         }
+        let wish = wish.context("a job file is needed")?;
+        let (job, asked) = (wish.read(order)?, wish.source.asked());
+        let seed = job.seed.or(order.seed).unwrap_or_else(fresh_seed);
+        let engine = engine_of(engine.resolve(seed).map_err(usage)?, &job);
+        begin(order, job, asked, seed, engine)
     };
-    finish(&dir, &stored, order.keep_scratch, json)
+    let (dir, options) = session::live(order, start, measure)?;
+    finish(&dir, &options, order.keep_scratch, json)
 }
 
 /// Keeps what a finished job came to as `job.json`, makes profile and report,
 /// removes the scratch file that nobody asked for, and prints it.
-fn finish(dir: &Path, stored: &Stored, keep_scratch: bool, json: bool) -> anyhow::Result<()> {
+fn finish(dir: &Path, options: &Options, keep_scratch: bool, json: bool) -> anyhow::Result<()> {
     let contents = Store::open(dir)?;
     let came_to = job_report::of_store(&contents)?.context("nothing says what the job's runs stand for")?;
     job_report::write(dir, &came_to)?;
     // Before anything is printed, as standard output may be closed.
-    session::conclude(dir, stored, keep_scratch)?;
+    session::conclude(dir, options, keep_scratch)?;
     if json {
         return print_json(&came_to);
     }
@@ -163,8 +164,8 @@ fn finish(dir: &Path, stored: &Stored, keep_scratch: bool, json: bool) -> anyhow
 /// # Errors
 /// Where there is none.
 pub fn stored_job(contents: &StoreContents) -> anyhow::Result<(Job, JobPlan)> {
-    let options: JobOptions = serde_json::from_value(contents.manifest.options.clone())?;
-    let job = job::parse(&options.job).map_err(|e| anyhow::anyhow!("the stored job: {e}"))?;
+    let text = contents.manifest.options.asked.job().context("no job was measured")?;
+    let job = job::parse(text).map_err(|e| anyhow::anyhow!("the stored job: {e}"))?;
     let planned = uflip_store::job::job_of(contents).context("nothing says what the job's runs stand for")?;
     Ok((job, planned))
 }
@@ -172,7 +173,7 @@ pub fn stored_job(contents: &StoreContents) -> anyhow::Result<(Job, JobPlan)> {
 impl Wish<'_> {
     /// The job that was named, or the lines of it that were.
     fn read(&self, order: &Order) -> anyhow::Result<Job> {
-        let mut job = self.read_whole()?;
+        let mut job = self.read_whole(order)?;
         if let Some(unknown) = self.only.iter().find(|name| !job.lines.iter().any(|l| l.name == **name)) {
             let names: Vec<&str> = job.lines.iter().map(|l| l.name.as_str()).collect();
             return Err(usage(format!(
@@ -196,16 +197,27 @@ impl Wish<'_> {
     }
 
     /// The job that was named, with errors that name the file.
-    fn read_whole(&self) -> anyhow::Result<Job> {
+    fn read_whole(&self, order: &Order) -> anyhow::Result<Job> {
         let path = match self.source {
-            Source::Suite(name) => {
+            JobSource::Suite(name) => {
                 let names = job::suite::SUITES.map(|(name, _)| name).join(", ");
                 let text = job::suite::suite(name)
                     .ok_or_else(|| usage(format!("'{name}' is no ready-made job; type one of {names}")))?;
                 return job::parse(text).map_err(|e| usage(format!("{name}: {e}")));
             }
-            Source::File(path) => path,
+            JobSource::File(path) => path,
         };
+        let named = path.to_string_lossy();
+        let is_target = |target| {
+            matches!(target, Target::Null { .. } | Target::Simulated { .. } | Target::BlockDevice { .. })
+        };
+        if Target::parse(&named, Bytes(0)).is_ok_and(is_target) {
+            let (target, file) = (word(&named), order.target()?.to_string());
+            return Err(usage(format!(
+                "{named} is a target and no job file; the target comes first: uflip job {target} {}",
+                word(&file)
+            )));
+        }
         let text = input::text(path, input::DESCRIPTION, "a job file")?;
         let is_fio = path.extension().is_some_and(|e| e == "fio");
         let parsed = if is_fio { job::fio::from_fio(&text) } else { job::parse(&text) };
@@ -226,7 +238,7 @@ fn logical_block(given: &LogicalBlockArg, order: &Order) -> anyhow::Result<Bytes
             word(&target)
         )));
     };
-    let of = stored_options(dir)?.stored.target;
+    let of = StoreContents::read(dir)?.manifest.options.target;
     if of != target {
         return Err(usage(format!(
             "the logical block in {shown} is that of {of}; type a size if it is the same"
@@ -291,20 +303,25 @@ fn costs_text(costs: &[job::LineCost], target: &Target, geometry: Geometry) -> S
 }
 
 /// Begins `job`: plans it on the target, opens that, plans it on what was opened
-/// and makes the store.
+/// and makes the store, of the kind that `asked` makes of its text.
 ///
 /// # Errors
 /// A refusal, what the system says, or a plan that the target cannot take.
-pub fn begin(order: &Order, job: Job, seed: u64, engine: EngineOptions) -> anyhow::Result<JobSession> {
+pub fn begin(
+    order: &Order,
+    job: Job,
+    asked: fn(String) -> Asked,
+    seed: u64,
+    engine: EngineOptions,
+) -> anyhow::Result<JobSession> {
     let target = order.target()?;
     let place = target::locate(target)?;
     let planned = job::expand(&job, &target.to_string(), place.geometry, seed).map_err(usage)?;
     let begun = session::begin(order, &place, Needs::Plan(&planned.plan), engine, None)?;
     let geometry = begun.opened.device.geometry();
-    let planned = job::expand(&job, &begun.stored.target, geometry, seed).map_err(usage)?;
-    let options = JobOptions { stored: begun.stored.clone(), job: job.to_string() };
-    let session = begun.into_session(order, &planned.plan, &options)?;
-    Ok(JobSession { session, job, planned, kept: Kept::new() })
+    let planned = job::expand(&job, &begun.opened.target.to_string(), geometry, seed).map_err(usage)?;
+    let session = begun.into_session(order, &planned.plan, asked(job.to_string()))?;
+    Ok(JobSession { session, job, planned, kept: Throughputs::new() })
 }
 
 /// The interrupted job that `order` names.
@@ -312,10 +329,10 @@ pub fn begin(order: &Order, job: Job, seed: u64, engine: EngineOptions) -> anyho
 /// # Errors
 /// Where there is none, or the target is another one now.
 pub fn resume(order: &Order) -> anyhow::Result<JobSession> {
-    let found = session::find::<JobOptions>(order)?;
-    let (contents, options) = (&found.contents, &found.options);
-    let dir = &contents.dir;
-    let job = job::parse(&options.job).with_context(|| format!("{}: the job", dir.display()))?;
+    let found = session::find(order)?;
+    let (contents, dir) = (&found.contents, &found.contents.dir);
+    let text = contents.manifest.options.asked.job().unwrap_or_default();
+    let job = job::parse(text).with_context(|| format!("{}: the job", dir.display()))?;
     let Some(planned) = uflip_store::job::job_of(contents) else {
         bail!(
             "{} was planned by another version of uflip; start the job anew with another -o",
@@ -353,44 +370,19 @@ fn measure(running: &mut JobSession) -> anyhow::Result<bool> {
     Ok(finished?.stopped)
 }
 
-/// A finished job on a simulated device.
-pub struct Simulated {
-    /// What was kept.
-    pub contents: StoreContents,
-    /// The same on the target.
-    pub planned: JobPlan,
-}
-
-impl Simulated {
-    /// The measured runs of the line called `name`, in order.
-    pub fn runs<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a job::JobRun, &'a RunRow)> {
-        let of_line = move |run: &job::JobRun| run.role == job::Role::Measured && run.line == name;
-        let rows = self.contents.runs.iter().filter_map(|row| Some((row.spec.job()?, row)));
-        rows.filter(move |(run, _)| of_line(run))
-    }
-
-    /// What `uflip job` prints of it.
-    ///
-    /// # Errors
-    /// Where a record file cannot be read.
-    pub fn report(&self) -> anyhow::Result<job_report::JobReport> {
-        Ok(job_report::report(&self.contents, &self.planned)?)
-    }
-}
-
 /// The job `text` on a simulated device into `folder`, as `uflip job` does it,
 /// without a word.
 ///
 /// # Errors
 /// As [`job`].
-pub fn measure_simulated(target: Target, text: &str, seed: u64, folder: &Path) -> anyhow::Result<Simulated> {
+pub fn measure_simulated(target: Target, text: &str, seed: u64, folder: &Path) -> anyhow::Result<JobResults> {
     let order = Order::in_silence("job", target, seed, folder);
     let engine = EngineOptions { seed, ..EngineOptions::default() };
-    let mut running = begin(&order, job::parse(text)?, seed, engine)?;
-    let finished = measure(&mut running);
-    let JobSession { session, planned, .. } = running;
-    let dir = session.close(finished)?;
-    Ok(Simulated { contents: Store::open(&dir)?, planned })
+    let job = job::parse(text)?;
+    let (dir, _) = session::live(&order, || begin(&order, job, Asked::Job, seed, engine), measure)?;
+    let contents = Store::open(&dir)?;
+    let (_, planned) = stored_job(&contents)?;
+    Ok(JobResults { contents, planned })
 }
 
 /// Says what is about to happen, before it does.
@@ -406,7 +398,7 @@ fn announce(running: &JobSession) {
         job.lines.len(),
         planned.plan.runs().count(),
         planned.plan.seed,
-        session.stored.driven()
+        session::driven(&session.options)
     );
     if planned.writes() {
         let range = target::written_range(&planned.plan);

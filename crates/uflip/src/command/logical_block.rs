@@ -5,18 +5,18 @@ use crate::args::extra::LogicalBlockArgs;
 use crate::command::job::{JobSession, begin, resume, stored_job};
 use crate::command::{fresh_seed, print, print_as_kept};
 use crate::interrupt::STOP;
-use crate::session::{self, Order, Stored, Teller};
+use crate::session::{self, Order, Teller};
 use crate::target::{self, Target, Unnamed};
 use crate::usage;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use uflip_device::{Bytes, EngineOptions, unix_now};
-use uflip_measure::job::drive::drive_segment;
-use uflip_measure::job::{Job, JobPlan};
-use uflip_measure::logical_block::{self, Found, Mean, Pass};
+use uflip_measure::job::Job;
+use uflip_measure::logical_block::{self, BlockVerdict, Mean, Pass};
 use uflip_measure::{Control, Progress};
-use uflip_store::{RunRow, Store};
+use uflip_store::manifest::Asked;
+use uflip_store::{Options, RunRow, Store};
 
 /// What a resume heeds.
 const HEEDED: [&str; 7] =
@@ -24,14 +24,14 @@ const HEEDED: [&str; 7] =
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Facts {
+struct LogicalBlockFacts {
     target: String,
     results: String,
     /// With the largest amount of bytes.
     logical_block_bytes: Option<Bytes>,
     by_whole_numbers: Option<Bytes>,
     by_statistics: Option<Bytes>,
-    amounts: Vec<Found>,
+    amounts: Vec<BlockVerdict>,
 }
 
 /// Runs the command.
@@ -51,43 +51,31 @@ pub fn logical_block(args: LogicalBlockArgs) -> anyhow::Result<()> {
         other_device: args.other_device,
         typed: args.typed,
         heeded: &HEEDED,
+        ours: |asked| matches!(asked, Asked::LogicalBlock(_)),
         ..Order::new("logical-block", target)
     };
-    if let Some((dir, stored)) = session::complete_before(&order)? {
-        let contents = Store::open(&dir)?;
-        let (job, planned) = stored_job(&contents)?;
-        require_search(&job, &dir)?;
-        let found = answers(&planned, &means_of(&contents.runs));
-        return conclude(&stored, &dir, found, args.json);
-    }
-    session::listen(order.shown)?;
-    let mut running = if order.resume {
-        let running = resume(&order)?;
-        require_search(&running.job, &running.session.dir)?;
-        running
-    } else {
+    let start = || {
+        if order.resume {
+            return resume(&order);
+        }
         let seed = order.seed.unwrap_or_else(fresh_seed);
         let job = logical_block::job(&args.bytes, args.largest).map_err(usage)?;
         let engine = args.engine.resolve(seed).map_err(usage)?;
-        begin_search(&order, job, seed, engine)?
+        begin_search(&order, job, seed, engine)
     };
-    running.session.announce(&[]);
-    let mut found = Vec::new();
-    let finished = measure(&mut running, &mut found);
-    let stored = running.session.stored.clone();
-    let dir = running.session.close(finished)?;
-    conclude(&stored, &dir, found, args.json)
+    let announced = |running: &mut JobSession| {
+        running.session.announce(&[]);
+        measure(running)
+    };
+    let (dir, options) = session::live(&order, start, announced)?;
+    conclude(&options, &dir, found_in(&dir)?, args.json)
 }
 
-/// Refuses to go on with a job that is no search.
-fn require_search(job: &Job, dir: &Path) -> anyhow::Result<()> {
-    if job.lines.iter().all(|line| line.name.starts_with(logical_block::LINE)) {
-        return Ok(());
-    }
-    Err(usage(format!(
-        "{}/manifest.json does not say what uflip logical-block was asked for: another command made it, or it is damaged",
-        dir.display()
-    )))
+/// The answers of a finished folder.
+fn found_in(dir: &Path) -> anyhow::Result<Vec<BlockVerdict>> {
+    let contents = Store::open(dir)?;
+    let (_, planned) = stored_job(&contents)?;
+    Ok(logical_block::answers(&planned, &means_of(&contents.runs)))
 }
 
 /// Begins the job of the search.
@@ -98,14 +86,14 @@ fn begin_search(order: &Order, job: Job, seed: u64, engine: EngineOptions) -> an
     logical_block::plan(&job, &target.to_string(), geometry, seed).map_err(usage)?;
     let buffering = job.buffering.unwrap_or(engine.buffering);
     let data = job.data.unwrap_or(engine.data);
-    begin(order, job, seed, EngineOptions { buffering, data, ..engine })
+    begin(order, job, Asked::LogicalBlock, seed, EngineOptions { buffering, data, ..engine })
 }
 
 /// Keeps and prints the answers.
-fn conclude(stored: &Stored, dir: &Path, found: Vec<Found>, json: bool) -> anyhow::Result<()> {
+fn conclude(options: &Options, dir: &Path, found: Vec<BlockVerdict>, json: bool) -> anyhow::Result<()> {
     let largest = found.iter().max_by_key(|f| f.bytes_per_pass);
-    let facts = Facts {
-        target: stored.target.clone(),
+    let facts = LogicalBlockFacts {
+        target: options.target.clone(),
         results: dir.display().to_string(),
         logical_block_bytes: largest.and_then(|f| f.logical_block_bytes),
         by_whole_numbers: largest.and_then(|f| f.by_whole_numbers),
@@ -113,12 +101,12 @@ fn conclude(stored: &Stored, dir: &Path, found: Vec<Found>, json: bool) -> anyho
         amounts: found,
     };
     keep(dir, &facts)?;
-    session::conclude(dir, stored, true)?;
+    session::conclude(dir, options, true)?;
     if json { print_as_kept(&facts) } else { print(&as_text(&facts)) }
 }
 
 /// The answers as `logical-block.json`, for the report.
-fn keep(dir: &Path, facts: &Facts) -> anyhow::Result<()> {
+fn keep(dir: &Path, facts: &LogicalBlockFacts) -> anyhow::Result<()> {
     Ok(uflip_store::write_json(&dir.join("logical-block.json"), facts)?)
 }
 
@@ -131,56 +119,26 @@ pub fn measure_simulated(target: Target, seed: u64, folder: &Path) -> anyhow::Re
     let job = logical_block::job(&[Bytes(1 << 30)], Bytes(64 << 20)).map_err(usage)?;
     let order = Order::in_silence("logical-block", target, seed, folder);
     let engine = EngineOptions { seed, ..EngineOptions::default() };
-    let mut running = begin_search(&order, job, seed, engine)?;
-    let mut found = Vec::new();
-    let finished = measure(&mut running, &mut found);
-    running.session.close(finished)?;
+    let (dir, _) = session::live(&order, || begin_search(&order, job, seed, engine), measure)?;
+    let found = found_in(&dir)?;
     Ok(found.iter().max_by_key(|f| f.bytes_per_pass).and_then(|f| f.by_whole_numbers))
 }
 
-/// Writes size after size until both rules have their answer for each amount,
-/// which `found` gets; true where it was stopped from outside.
-fn measure(running: &mut JobSession, found: &mut Vec<Found>) -> anyhow::Result<bool> {
-    let JobSession { session, planned, kept, .. } = running;
-    let mut means = means_of(&Store::open(&session.dir)?.runs);
+/// Searches; true where it was stopped from outside.
+fn measure(running: &mut JobSession) -> anyhow::Result<bool> {
+    let JobSession { session, planned, .. } = running;
+    let known = means_of(&Store::open(&session.dir)?.runs);
     let shown = session.shown;
-    let mut settled = BTreeSet::new();
     let control = Control { stop: &STOP, budget: None, unix_now };
     let (mut device, mut store) = session.device_and_store();
     // A line a size is said below, instead of one a run.
     let mut teller = Teller::new(shown, None, std::iter::empty(), None);
-    for segment in &planned.segments {
-        if settled.contains(&segment.line_number) {
-            continue;
-        }
-        let mut progress = |event: &Progress<'_>| {
-            if let Progress::RunFinished { spec, stats, .. } = event {
-                means.extend(Mean::of(&stats.all).map(|mean| (spec.id, mean)));
-            }
-            teller.tell(event);
-        };
-        let done = drive_segment(planned, segment, &mut device, &mut store, kept, control, &mut progress)?;
-        if done.stopped {
-            teller.close();
-            return Ok(true);
-        }
-        let so_far = logical_block::evaluate(planned, &means, segment.line_number);
-        if let Some(pass) = so_far.passes.last() {
-            shown.say(None, &line(pass));
-        }
-        if logical_block::is_settled(&so_far) {
-            settled.insert(segment.line_number);
-        }
-    }
+    let mut progress = |event: &Progress<'_>| teller.tell(event);
+    let mut tried = |pass: &Pass| shown.say(None, &line(pass));
+    let stopped =
+        logical_block::search(planned, &known, &mut device, &mut store, control, &mut progress, &mut tried);
     teller.close();
-    *found = answers(planned, &means);
-    Ok(false)
-}
-
-/// The answer of each amount.
-fn answers(planned: &JobPlan, means: &BTreeMap<u32, Mean>) -> Vec<Found> {
-    let lines = logical_block::lines(planned).into_iter();
-    lines.map(|line| logical_block::evaluate(planned, means, line)).collect()
+    Ok(stopped?)
 }
 
 /// The means of the runs that are kept.
@@ -196,7 +154,7 @@ fn line(pass: &Pass) -> String {
     )
 }
 
-fn as_text(facts: &Facts) -> String {
+fn as_text(facts: &LogicalBlockFacts) -> String {
     let size = |b: Option<Bytes>| b.map_or("none".to_string(), |b| b.to_string());
     let mut text = String::new();
     for found in &facts.amounts {

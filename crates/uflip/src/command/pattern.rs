@@ -3,26 +3,26 @@
 use crate::args::{ArrivalsArg, PatternArgs};
 use crate::command::{fresh_seed, print, print_json};
 use crate::interrupt::STOP;
-use crate::session::{self, Needs, Probed, Probing, Shown, told};
+use crate::session::{self, Needs, Ran, Visit};
 use crate::target::{self, Opened, Target, Unnamed};
 use crate::usage;
-use anyhow::bail;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
-use uflip_device::{Bytes, Device, Geometry, Nanos, RunEnd, RunLimits};
+use uflip_device::{Bytes, Engine, Geometry, Nanos, RunEnd, RunLimits, Sequence};
 use uflip_measure::dry_run::write_csv;
-use uflip_measure::pattern::{Baseline, Basic, Gaps, Location, Mode, Pattern, Ratio, Timing};
+use uflip_measure::pattern::{Flags, Gaps, Pattern, PatternMode};
 use uflip_measure::plan::check::{MAX_IOS, MAX_TIME};
+use uflip_measure::plan::written_bytes;
 use uflip_measure::run::{Probes, RtStats, RunStats};
 use uflip_store::export::Format;
 use uflip_store::keep::{Keep, Nothing, keep_in};
 use uflip_store::output;
-use uflip_store::recorder::{DEFAULT_RESERVE, Kept, Reserve, RunShape};
+use uflip_store::recorder::{DEFAULT_RESERVE, KeptRun, Reserve, RunShape};
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Facts {
+struct PatternFacts {
     target: String,
     pattern: Pattern,
     /// Null where the target is not driven: simulated, or answering at once.
@@ -49,28 +49,26 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let target = Target::of_command(&args.target, Unnamed::Nothing, &args.typed)?;
     let place = target::locate(&target)?;
     let pattern = fit(&typed, place.geometry)?;
-    countable(&pattern, args.io_count, args.time_limit)?;
+    countable(&pattern, &args)?;
     if args.dry_run {
+        refuse_in_dry_run(&args)?;
         // Line by line: the list may be longer than memory.
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         write_csv(&pattern, args.io_count, seed, &mut out)?;
         return Ok(out.flush()?);
     }
     let (needs, consents) = (Needs::Pattern(&pattern), &args.consent.erase_device);
-    session::refuse(&place, needs, &options, consents)?;
-    let format = args.records.as_deref().map(records_format).transpose()?;
-    session::listen(Shown::Lines)?;
-    let mut opened = session::open(&target, needs, options, consents, None)?;
-    opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
-    let pattern = fit(&typed, opened.device.geometry())?;
-    announce(&pattern, args.io_count, &opened);
+    let format = args.records.as_deref().map(|path| records_format(path, &target)).transpose()?;
+    let mut visit = session::visit(&place, needs, options, consents, None)?;
+    let pattern = fit(&typed, visit.opened.device.geometry())?;
+    announce(&pattern, args.io_count, &visit.opened);
     crate::say!("{pattern}, seed {seed}");
-    let (end, stats, probes) = measure(&args, format, &pattern, seed, &mut opened)?;
+    let (end, stats, probes) = measure(&args, format, &pattern, seed, &mut visit)?;
     let driven = |text: String| target.path().map(|_| text);
-    let facts = Facts {
-        target: opened.target.to_string(),
+    let facts = PatternFacts {
+        target: visit.opened.target.to_string(),
+        engine: driven(with_streams(options.engine, &pattern)),
         pattern,
-        engine: driven(options.engine.to_string()),
         buffering: driven(options.buffering.to_string()),
         data: driven(options.data.to_string()),
         seed,
@@ -92,74 +90,64 @@ fn announce(pattern: &Pattern, io_count: u64, opened: &Opened) {
     if bytes > Bytes(0) {
         crate::say!("{}", target::will_be_written(&range, bytes, capacity, target));
     }
-    if pattern.basics().iter().any(|basic| basic.mode == Mode::Trim) {
+    if pattern.basics().iter().any(|basic| basic.mode == PatternMode::Trim) {
         let (start, end) = (Bytes(range.start), Bytes(range.end));
         crate::say!("{target} will be trimmed between {start} and {end}: what stands there is lost");
     }
 }
 
-/// The pattern of the arguments, its TargetSize possibly still open.
+/// The pattern of the arguments, its TargetSize possibly still open: options build
+/// its text form.
 fn typed_pattern(args: &PatternArgs) -> anyhow::Result<Pattern> {
-    if let Some(text) = &args.pattern {
-        return text.parse().map_err(usage);
-    }
-    let base: Baseline = args.base.as_deref().unwrap_or("SR").parse().map_err(usage)?;
-    let first = basic(args, base)?;
-    match (&args.mix, args.parallel) {
-        (Some(_), Some(_)) => Err(usage(
-            "--mix and --parallel do not go together; type --pattern with 'SR | RW' for patterns side by side",
-        )),
-        (Some(second), None) => {
-            let second = Basic { ..second.parse::<Baseline>().map_err(usage)?.basic(args.io_size) };
-            let second = Basic {
-                timing: first.timing,
-                io_shift: first.io_shift,
-                target_offset: first.target_offset,
-                target_size: first.target_size,
-                ..second
-            };
-            let ratio = Ratio::from_value(args.ratio.unwrap_or(1)).map_err(usage)?;
-            Ok(Pattern::Mix { first, second, ratio })
-        }
-        (None, Some(degree)) => Ok(Pattern::Replicated { degree, basic: first }),
-        (None, None) => Ok(Pattern::Basic(first)),
-    }
-}
-
-fn basic(args: &PatternArgs, base: Baseline) -> anyhow::Result<Basic> {
-    let plain = base.basic(args.io_size);
-    let location = match (args.incr, args.partitions) {
-        (Some(_), Some(_)) => {
-            return Err(usage("--incr and --partitions are two different locations; type one of them"));
-        }
-        (Some(_), None) | (None, Some(_)) if base.is_random() => {
-            return Err(usage(format!(
-                "--incr and --partitions are for sequential patterns; type --base {} instead of {base}",
-                if base == Baseline::Rr { "SR" } else { "SW" }
-            )));
-        }
-        (Some(incr), None) => Location::Ordered { incr },
-        (None, Some(partitions)) => Location::Partitioned { partitions },
-        (None, None) if args.no_repeat && base.is_random() => Location::RandomUnique,
-        (None, None) => plain.location,
-    };
-    let gaps = if args.arrivals == Some(ArrivalsArg::Poisson) { Gaps::Poisson } else { Gaps::Fixed };
-    let timing = match (args.pause, args.burst) {
-        (Some(pause), Some(burst)) => Timing::Burst { pause, burst: u32::try_from(burst).map_err(usage)? },
-        (Some(pause), None) => Timing::Pause { pause },
-        _ => args.rate.map_or(Timing::Consecutive, |rate| Timing::Open { rate, gaps }),
-    };
-    Ok(Basic {
-        location,
-        timing,
+    let baseline = |name: &Option<String>| name.as_deref().map(str::parse).transpose().map_err(usage);
+    let flags = Flags {
+        pattern: args.pattern.clone(),
+        base: baseline(&args.base)?,
+        io_size: args.io_size,
         io_shift: args.io_shift,
         target_offset: args.target_offset,
         target_size: args.target_size,
-        ..plain
-    })
+        incr: args.incr,
+        partitions: args.partitions,
+        no_repeat: args.no_repeat,
+        pause: args.pause,
+        burst: args.burst,
+        rate: args.rate,
+        arrivals: args.arrivals.map(|arrivals| match arrivals {
+            ArrivalsArg::Fixed => Gaps::Fixed,
+            ArrivalsArg::Poisson => Gaps::Poisson,
+        }),
+        parallel: args.parallel,
+        mix: baseline(&args.mix)?,
+        ratio: args.ratio,
+    };
+    flags.text().map_err(usage)?.parse().map_err(usage)
 }
 
-fn countable(pattern: &Pattern, io_count: u64, time_limit: Option<Nanos>) -> anyhow::Result<()> {
+/// Refuses options of what is measured where nothing is.
+fn refuse_in_dry_run(args: &PatternArgs) -> anyhow::Result<()> {
+    let given = [
+        ("--records", args.records.is_some()),
+        ("--json", args.json),
+        ("--time-limit", args.time_limit.is_some()),
+        ("--io-ignore", args.io_ignore > 0),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(usage(format!(
+            "{name} does nothing with --dry-run, which prints the IOs as CSV and does none; leave one of the two \
+             away, and type > FILE.csv to keep what is printed"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn countable(pattern: &Pattern, args: &PatternArgs) -> anyhow::Result<()> {
+    let &PatternArgs { io_count, io_ignore, time_limit, .. } = args;
+    if io_count <= io_ignore {
+        return Err(usage(format!(
+            "--io-count {io_count} leaves nothing to measure after --io-ignore {io_ignore}; type a larger --io-count"
+        )));
+    }
     let streams = (pattern.stream_count() as u64).max(1);
     if io_count.checked_mul(streams).is_none_or(|ios| ios > MAX_IOS) {
         let most = MAX_IOS / streams;
@@ -184,20 +172,13 @@ fn fit(pattern: &Pattern, geometry: Geometry) -> anyhow::Result<Pattern> {
     pattern.resolve(geometry).map_err(usage)
 }
 
-/// Bytes that `io_count` IOs a stream write, mixes counted as if all wrote.
-fn written_bytes(pattern: &Pattern, io_count: u64) -> Bytes {
-    let writes = pattern.basics().into_iter().filter(|basic| basic.mode == Mode::Write);
-    let largest = writes.map(|basic| basic.io_size.0).max().unwrap_or(0);
-    Bytes(largest.saturating_mul(io_count).saturating_mul(pattern.stream_count() as u64))
-}
-
 /// Runs the pattern; the records go to the file that was named, or nowhere.
 fn measure(
     args: &PatternArgs,
     format: Option<Format>,
     pattern: &Pattern,
     seed: u64,
-    opened: &mut Opened,
+    visit: &mut Visit,
 ) -> anyhow::Result<(RunEnd, RunStats, Probes)> {
     let keep: Box<dyn Keep> = match args.records.as_deref().zip(format) {
         Some((path, format)) => keep_in(path, format, pattern.is_open_loop())?,
@@ -214,40 +195,46 @@ fn measure(
         path: args.records.clone().unwrap_or_default(),
     };
     reserve.begin_keeping(shape, keep);
-    let limits = RunLimits { time: args.time_limit, stop: &STOP };
-    let probing = Probing::of(&opened.target);
-    probing.next(Some(0));
-    let mut device = Probed { device: &mut *opened.device, probing: &probing };
-    let end = device.run(pattern.streams(args.io_count, seed)?, &reserve, limits);
-    let end = end.inspect_err(|_| reserve.abandon())?;
-    if end.interrupted {
-        reserve.abandon();
-        bail!("interrupted; nothing is kept");
-    }
-    let Kept { stats, stalls, .. } = reserve.finish_keeping(end.ios)?;
+    let whole = pattern.sequence(args.io_count, seed)?;
+    let sequence = whole.as_deref().map(Sequence);
+    let limits = RunLimits { time: args.time_limit, stop: &STOP, sequence };
+    let (mut device, probing) = visit.device();
+    let streams = pattern.streams(args.io_count, seed)?;
+    let ran = session::run_once((&mut device, probing), 0, streams, &reserve, limits);
+    let Ran { end, probes, befell } = ran.inspect_err(|_| reserve.abandon())?;
+    let KeptRun { stats, stalls, .. } = reserve.finish_keeping(end.ios)?;
     if stalls > 0 {
         crate::say!("warning: {stalls} times the run waited for its records to be written");
     }
-    probing.disturbed().iter().for_each(|found| crate::say!("warning: {}", told(found)));
-    if !end.incidents.is_none() {
-        crate::say!("warning: {}; the figures are not the device's alone: measure again", end.incidents);
-    }
-    Ok((end, stats, probing.take()))
+    befell.iter().for_each(|what| crate::say!("warning: {what}"));
+    Ok((end, stats, probes))
 }
 
 /// What records are written as, by the name's ending; the path is looked at
 /// before anything is measured.
-fn records_format(path: &Path) -> anyhow::Result<Format> {
+fn records_format(path: &Path, target: &Target) -> anyhow::Result<Format> {
     let format = match path.extension().and_then(|e| e.to_str()) {
         Some("parquet") => Format::Parquet,
         Some("csv") => Format::Csv,
         _ => return Err(usage(format!("{}: type a name that ends in .csv or .parquet", path.display()))),
     };
     output::check(path).map_err(usage)?;
+    output::check_beside(path, target.path()).map_err(usage)?;
     Ok(format)
 }
 
-fn as_text(facts: &Facts) -> String {
+/// The engine, and how many IOs it has under way where the pattern says so.
+fn with_streams(engine: Engine, pattern: &Pattern) -> String {
+    match (engine, pattern.queue_depth(), pattern.stream_count()) {
+        (Engine::Sync, _, threads @ 2..) => format!("{engine}, {threads} threads"),
+        (Engine::IoUring { poll, .. }, Some(queue_depth), _) => {
+            Engine::IoUring { queue_depth, poll }.to_string()
+        }
+        _ => engine.to_string(),
+    }
+}
+
+fn as_text(facts: &PatternFacts) -> String {
     let driven = match (&facts.engine, &facts.buffering, &facts.data) {
         (Some(engine), Some(buffering), Some(data)) => format!("engine {engine}, {buffering}, data {data}, "),
         _ => String::new(),
@@ -283,6 +270,14 @@ fn as_text(facts: &Facts) -> String {
             "\nresponse times count from the intended instants; IOs were submitted {mean} after them, at most \
              {longest}\n"
         );
+    }
+    if let Some(counted) = &facts.probes.counters {
+        let amplification = counted.write_amplification().map(|wa| format!("write amplification {wa:.3}"));
+        let energy = counted.energy_uj.map(|uj| format!("{:.6} J", uj / 1e6));
+        let all: Vec<String> = amplification.into_iter().chain(energy).collect();
+        if !all.is_empty() {
+            text += &format!("\nwithin the run: {}\n", all.join(", "));
+        }
     }
     if let Some(path) = &facts.records {
         text += &format!("\nevery IO is in {path}\n");

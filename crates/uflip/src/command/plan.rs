@@ -107,6 +107,12 @@ impl Wanted {
         options.repeats = self.repeats.unwrap_or(options.repeats);
         options.pause_between_runs = self.pause_between.unwrap_or(options.pause_between_runs);
         for (micro, values) in &self.values {
+            if !self.only.is_empty() && !self.only.contains(micro) {
+                return Err(usage(format!(
+                    "--values {}=… does nothing where --only leaves it out; leave one of the two away",
+                    micro.name()
+                )));
+            }
             let values = Some(values.clone());
             options.overrides.insert(*micro, Override { values, ..Override::default() });
         }
@@ -138,7 +144,7 @@ fn parse_values(text: &str) -> anyhow::Result<(MicroBenchmark, Vec<i64>)> {
 /// What `--json` prints: a plan that `uflip run --plan` takes, with what is to be
 /// said of it.
 #[derive(Serialize)]
-struct Facts<'a> {
+struct PlanFacts<'a> {
     #[serde(flatten)]
     plan: &'a Plan,
     /// Why `uflip run` would refuse; null where it would not.
@@ -149,7 +155,9 @@ struct Facts<'a> {
 
 /// What the automatic method finds out first.
 const FOUND_BY_RUN: [&str; 5] =
-    ["io_count and io_ignore of every run", "pause between runs", "calibration runs", "bytes", "time"];
+    ["io_count and io_ignore of every run", PAUSE, "calibration runs", "bytes", "time"];
+/// Which of it is known where it was typed.
+const PAUSE: &str = "pause between runs";
 
 /// Runs `uflip plan`.
 ///
@@ -161,7 +169,10 @@ pub fn plan(args: PlanArgs) -> anyhow::Result<()> {
     let seed = args.plan.seed.unwrap_or_else(fresh_seed);
     let plan =
         make_plan(&Wanted::typed(&args.plan)?.options(&place, seed)?, place.geometry).map_err(usage)?;
-    let not_known_yet = if args.plan.method == MethodArg::Auto { &FOUND_BY_RUN[..] } else { &[] };
+    let by_run = |what: &&str| {
+        args.plan.method == MethodArg::Auto && (*what != PAUSE || args.plan.pause_between.is_none())
+    };
+    let not_known_yet = &FOUND_BY_RUN.into_iter().filter(by_run).collect::<Vec<_>>()[..];
     let engine = EngineOptions { seed, ..EngineOptions::default() };
     let refused = session::refuse(&place, Needs::Plan(&plan), &engine, &args.consent.erase_device);
     let run_would_refuse = refused.err().map(|error| printable::chain(&error));
@@ -169,7 +180,7 @@ pub fn plan(args: PlanArgs) -> anyhow::Result<()> {
         crate::say!("run would refuse: {why}");
     }
     if args.json {
-        return print_json(&Facts { plan: &plan, run_would_refuse, not_known_yet });
+        return print_json(&PlanFacts { plan: &plan, run_would_refuse, not_known_yet });
     }
     print(&as_text(&plan, &place, not_known_yet))
 }
@@ -240,9 +251,7 @@ fn runs_by_group(plan: &Plan) -> Vec<(String, usize)> {
 /// What an IO may take: 64 random reads tell where there is something to read,
 /// else what disks of this kind usually take.
 fn expected_mean(place: &Place) -> (Nanos, String) {
-    // Virtual disks call themselves rotating whatever they are.
-    let turns = place.rotational == Some(true) && !place.summary.contains("virtio");
-    let guess = if turns { Nanos::from_millis(8) } else { Nanos::from_micros(200) };
+    let guess = if place.rotational == Some(true) { Nanos::from_millis(8) } else { Nanos::from_micros(200) };
     let assumed = (guess, "assumed; the target is not there to be asked".to_string());
     if place.is_to_be_made() || place.virtual_time {
         return assumed;
@@ -256,7 +265,7 @@ fn probe(place: &Place) -> Option<Nanos> {
     let pattern = Pattern::Basic(Basic { ..Baseline::Rr.basic(io_size) }).resolve(place.geometry).ok()?;
     let keep = KeepAll::new(64);
     let stop = Stop::new();
-    let limits = RunLimits { time: Some(Nanos::from_secs(2)), stop: &stop };
+    let limits = RunLimits { time: Some(Nanos::from_secs(2)), stop: &stop, sequence: None };
     let end = opened.device.run(pattern.streams(64, 1).ok()?, &keep, limits).ok()?;
     let total: u64 = keep.records().iter().map(|r| r.response().0).sum();
     (end.ios > 0).then(|| Nanos(total / end.ios))

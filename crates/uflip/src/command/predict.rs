@@ -22,12 +22,12 @@ const BYTES_PER_IO: u64 = 256;
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Facts {
+struct PredictFacts {
     character: Character,
     models: Models,
     measured_ns: Option<f64>,
     simulated: Option<Simulated>,
-    predictions: Vec<Row>,
+    predictions: Vec<PredictRow>,
 }
 
 /// What the trace takes on a simulated device.
@@ -47,7 +47,7 @@ struct Simulated {
 
 /// A model's prediction and its errors against what the device really takes.
 #[derive(Serialize)]
-struct Row {
+struct PredictRow {
     #[serde(flatten)]
     prediction: Prediction,
     /// Predicted over simulated, less 1, of all IOs.
@@ -70,7 +70,7 @@ pub fn predict(args: PredictArgs) -> anyhow::Result<()> {
     let models = model::fit_store(&contents, args.logical_block)?;
     let simulated = args.sim.as_deref().map(|name| simulate(&args, name, &trace)).transpose()?;
     let predictions = model::predict(&models, &trace).into_iter();
-    let facts = Facts {
+    let facts = PredictFacts {
         character: trace::character(&trace, block.bytes),
         measured_ns: model::measured_ns(&trace),
         predictions: predictions.map(|p| row(p, simulated.as_ref())).collect(),
@@ -80,13 +80,13 @@ pub fn predict(args: PredictArgs) -> anyhow::Result<()> {
     if args.json { print_json(&facts) } else { print(&as_text(&facts)) }
 }
 
-fn row(prediction: Prediction, simulated: Option<&Simulated>) -> Row {
+fn row(prediction: Prediction, simulated: Option<&Simulated>) -> PredictRow {
     let error = |predicted: Option<f64>, pick: fn(&Simulated) -> f64| {
         let real = simulated.map(pick).filter(|ns| *ns > 0.0)?;
         Some(predicted? / real - 1.0)
     };
     let total = prediction.read_ns.zip(prediction.write_ns).map(|(r, w)| r + w);
-    Row {
+    PredictRow {
         simulated_error: error(total, |s| s.read_ns + s.write_ns),
         simulated_read_error: error(prediction.read_ns, |s| s.read_ns),
         simulated_write_error: error(prediction.write_ns, |s| s.write_ns),
@@ -131,7 +131,7 @@ fn read(path: &Path, device: Option<&str>) -> anyhow::Result<Vec<TraceIo>> {
     read.map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
-fn as_text(facts: &Facts) -> String {
+fn as_text(facts: &PredictFacts) -> String {
     let c = &facts.character;
     let share = |s: Option<f64>| s.map_or("-".to_string(), |s| format!("{:.1} %", s * 100.0));
     let number = |s: Option<f64>| s.map_or("-".to_string(), |s| format!("{s:.3}"));

@@ -2,9 +2,8 @@
 
 use crate::args::ProfileArgs;
 use crate::command::{print, print_as_kept};
-use std::path::Path;
-use uflip_analysis::profile::{self, Profile, card};
-use uflip_store::{Store, StoreError};
+use uflip_analysis::profile::{self, card};
+use uflip_store::Store;
 
 /// Runs the command: makes the profile from the stored runs, writes it beside
 /// them and prints it. A folder that cannot be written to is no failure.
@@ -17,14 +16,4 @@ pub fn profile(args: ProfileArgs) -> anyhow::Result<()> {
         crate::say!("note: {error}");
     }
     if args.json { print_as_kept(&profile) } else { print(&card::render(&profile)) }
-}
-
-/// Makes the profile of the results in `dir` and writes `profile.json` there.
-///
-/// # Errors
-/// Where a file cannot be read or written.
-pub fn make(dir: &Path) -> Result<Profile, StoreError> {
-    let profile = profile::build(&Store::open(dir)?)?;
-    profile::write(dir, &profile)?;
-    Ok(profile)
 }

@@ -4,46 +4,28 @@
 
 mod auto;
 mod enforce;
-mod gaps;
-mod plan_file;
-
-pub use plan_file::stored as stored_plan;
 
 use crate::args::{MethodArg, RunArgs};
 use crate::command::plan::{QUICK_BUDGET, Wanted};
-use crate::command::{fresh_seed, job, show};
+use crate::command::{fresh_seed, job, print_as_kept, show};
 use crate::interrupt::STOP;
 use crate::live::Live;
-use crate::printable::{self, word};
-use crate::session::{self, Needs, Order, Session, Shown, Stored, Teller};
+use crate::plan_file;
+use crate::printable::word;
+use crate::session::{self, Needs, Order, Session, Shown, Teller};
 use crate::target::{self, Place, Target, Unnamed};
 use crate::usage;
 use anyhow::Context;
-use enforce::Enforcer;
-use serde::{Deserialize, Serialize};
+use enforce::TargetEnforcer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use uflip_device::{Bytes, Device, EngineOptions, Nanos, Stop, unix_now};
-use uflip_measure::auto::findings::Calibration;
-use uflip_measure::auto::{AutoOptions, Extent, first_plan};
+use uflip_measure::auto::{AutoExtent, AutoOptions, first_plan};
 use uflip_measure::run::Sink;
-use uflip_measure::{
-    Budget, Control, Finished, Plan, PlanOptions, Preset, Progress, ResetRequest, execute_steps, make_plan,
-    replay_steps,
-};
-
-/// The part of the manifest that `--resume` goes by.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct RunOptions {
-    #[serde(flatten)]
-    stored: Stored,
-    /// Of all runs and pauses together.
-    budget_ns: Option<Nanos>,
-    /// What the automatic method was asked for; None where lengths are fixed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    auto: Option<AutoOptions>,
-}
+use uflip_measure::{Budget, Control, Plan, PlanOptions, Preset, Progress, ResetRequest, execute, make_plan};
+use uflip_store::manifest::Asked;
+use uflip_store::{Options, StoreContents};
 
 /// What a resume heeds.
 const HEEDED: [&str; 9] =
@@ -53,7 +35,14 @@ const HEEDED: [&str; 9] =
 struct Benchmark {
     session: Session,
     plan: Plan,
-    options: RunOptions,
+    /// Of all runs and pauses together.
+    budget: Option<Nanos>,
+}
+
+impl From<Benchmark> for Session {
+    fn from(benchmark: Benchmark) -> Session {
+        benchmark.session
+    }
 }
 
 /// Runs the command.
@@ -61,15 +50,12 @@ struct Benchmark {
 /// # Errors
 /// What is wrong with the arguments, the target, an IO or the results folder.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
-    if args.suite.is_some() || (args.resume && job::is_job(args.output.as_deref())) {
+    if args.suite.is_some() || (args.resume && job::is_suite(args.output.as_deref())) {
         return job::suite(args);
     }
-    let order = order(&args, "run")?;
-    let (dir, stored) = match session::complete_before(&order)? {
-        Some(done) => done,
-        None => measure_as_typed(&args, &order, Extent::Whole)?,
-    };
-    session::conclude(&dir, &stored, order.keep_scratch)?;
+    let order = Order { ours: |asked| matches!(asked, Asked::Run { .. }), ..order(&args, "run")? };
+    let (dir, options) = measure_as_typed(&args, &order, AutoExtent::Whole)?;
+    session::conclude(&dir, &options, order.keep_scratch)?;
     show::print_results(&dir, args.json, false)
 }
 
@@ -104,17 +90,15 @@ pub fn calibrate(args: RunArgs) -> anyhow::Result<()> {
     if args.plan.method == MethodArg::Fixed || args.plan_file.is_some() {
         return Err(usage("uflip calibrate finds lengths and pause; leave --method fixed and --plan away"));
     }
-    let order = order(&args, "run")?;
-    let (dir, _) = measure_as_typed(&args, &order, Extent::Calibration)?;
-    let path = dir.join("calibration.json");
-    let text =
-        uflip_store::read_json_bytes(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let text = String::from_utf8_lossy(&text);
+    let order = Order { ours: |asked| asked.auto().is_some(), ..order(&args, "run")? };
+    let (dir, _) = measure_as_typed(&args, &order, AutoExtent::Calibration)?;
+    let contents = StoreContents::read(&dir)?;
+    let damage = || contents.damage.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let lost = || format!("{}/calibration.json tells nothing: {}", dir.display(), damage());
+    let found = contents.calibration.as_ref().with_context(lost)?;
     if args.json {
-        return crate::command::print(&printable::json(&text));
+        return print_as_kept(found);
     }
-    let found: Calibration =
-        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
     crate::command::print(&found.to_string())?;
     crate::say!(
         "the plan is in {}/plan.json and may be edited; measure by it: uflip run -o {} --resume{}",
@@ -126,19 +110,17 @@ pub fn calibrate(args: RunArgs) -> anyhow::Result<()> {
 }
 
 /// Begins or resumes what is asked for, and measures as far as `extent`.
-fn measure_as_typed(args: &RunArgs, order: &Order, extent: Extent) -> anyhow::Result<(PathBuf, Stored)> {
-    session::listen(order.shown)?;
-    let mut benchmark = if args.resume {
-        resume(order, args.budget)?
-    } else {
+fn measure_as_typed(args: &RunArgs, order: &Order, extent: AutoExtent) -> anyhow::Result<(PathBuf, Options)> {
+    let start = || {
+        if args.resume {
+            return resume(order, args.budget);
+        }
         let seed = args.plan.seed.unwrap_or_else(fresh_seed);
         let wanted = Wanted::typed(&args.plan)?;
         let (plan_file, engine) = (args.plan_file.clone(), args.engine.resolve(seed)?);
-        begin(order, seed, &Wish { wanted, plan_file, engine, budget: args.budget })?
+        begin(order, seed, &Wish { wanted, plan_file, engine, budget: args.budget })
     };
-    let finished = measure(&mut benchmark, extent);
-    let stored = benchmark.session.stored.clone();
-    Ok((benchmark.session.close(finished)?, stored))
+    session::live(order, start, |benchmark| measure(benchmark, extent))
 }
 
 /// The benchmark `wanted` of a simulated device into `folder`, as `uflip run` does
@@ -150,9 +132,7 @@ pub fn measure_simulated(target: Target, seed: u64, folder: &Path, wanted: Wante
     let order = Order::in_silence("run", target, seed, folder);
     let engine = EngineOptions { seed, ..EngineOptions::default() };
     let wish = Wish { wanted, plan_file: None, engine, budget: None };
-    let mut benchmark = begin(&order, seed, &wish)?;
-    let finished = measure(&mut benchmark, Extent::Whole);
-    benchmark.session.close(finished).map(drop)
+    session::live(&order, || begin(&order, seed, &wish), |of| measure(of, AutoExtent::Whole)).map(drop)
 }
 
 /// What a new benchmark is asked for.
@@ -175,7 +155,7 @@ struct Start {
 
 fn start(wish: &Wish, place: &Place, seed: u64) -> anyhow::Result<Start> {
     if let Some(file) = &wish.plan_file {
-        let plan = plan_file::read(file, place.geometry)?;
+        let plan = plan_file::read(file, &place.target, place.geometry)?;
         return Ok(Start { plan, auto: None, quick: false });
     }
     let planned = wish.wanted.options(place, seed)?;
@@ -210,25 +190,24 @@ fn begin(order: &Order, seed: u64, wish: &Wish) -> anyhow::Result<Benchmark> {
         }
         (None, None) => make_plan(&wish.wanted.options(&place, seed)?, geometry).map_err(usage)?,
     };
-    let options = RunOptions { stored: begun.stored.clone(), budget_ns: budget, auto };
-    let session = begun.into_session(order, &plan, &options)?;
-    Ok(Benchmark { session, plan, options })
+    let session = begun.into_session(order, &plan, Asked::Run { budget, auto: auto.map(Box::new) })?;
+    Ok(Benchmark { session, plan, budget })
 }
 
 /// The interrupted benchmark in `-o DIR`, its target and plan taken from there.
 fn resume(order: &Order, budget: Option<Nanos>) -> anyhow::Result<Benchmark> {
-    let found = session::find::<RunOptions>(order)?;
-    let auto = found.options.auto.as_ref();
-    let preview = auto.map(|auto| make_plan(&auto.plan, auto.geometry)).transpose()?;
+    let found = session::find(order)?;
+    let asked = found.contents.manifest.options.asked.clone();
+    let preview = asked.auto().map(|auto| make_plan(&auto.plan, auto.geometry)).transpose()?;
     let (whole, engine) = (preview.unwrap_or_else(|| found.plan.clone()), found.engine());
-    let (session, mut options, plan) = found.open(order, Needs::Plan(&whole), engine)?;
-    options.budget_ns = budget.or(options.budget_ns);
-    Ok(Benchmark { session, plan, options })
+    let (session, plan) = found.open(order, Needs::Plan(&whole), engine)?;
+    let before = if let Asked::Run { budget, .. } = asked { budget } else { None };
+    Ok(Benchmark { session, plan, budget: budget.or(before) })
 }
 
 /// Measures; true where it was stopped from outside.
-fn measure(benchmark: &mut Benchmark, extent: Extent) -> anyhow::Result<bool> {
-    match benchmark.options.auto.clone() {
+fn measure(benchmark: &mut Benchmark, extent: AutoExtent) -> anyhow::Result<bool> {
+    match benchmark.session.options.asked.auto().cloned() {
         Some(options) => auto::measure(benchmark, &options, extent),
         None => measure_fixed(benchmark),
     }
@@ -237,41 +216,21 @@ fn measure(benchmark: &mut Benchmark, extent: Extent) -> anyhow::Result<bool> {
 /// Executes the plan as it stands; true where it was stopped from outside.
 fn measure_fixed(benchmark: &mut Benchmark) -> anyhow::Result<bool> {
     announce(benchmark);
-    let Benchmark { session, plan, options } = benchmark;
-    let (budget, shown, virtual_time) =
-        (options.budget_ns, session.shown, session.opened.device.is_virtual());
+    let Benchmark { session, plan, budget } = benchmark;
+    let (budget, shown, virtual_time) = (*budget, session.shown, session.opened.device.is_virtual());
     let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| session.store.has(*id)).collect();
     let page = live_page(session, plan, budget)?;
-    let engine = session.stored.engine(plan.seed);
-    let mut enforcer = Enforcer::new(&session.dir, &engine, virtual_time);
+    let engine = session.options.engine(plan.seed);
+    let mut enforcer = TargetEnforcer::new(&session.dir, &engine, virtual_time);
     let mut enforce = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
         enforcer.enforce(request, device, stop, &|text| shown.say(page.as_deref(), text))
     };
     let (mut device, mut store) = session.device_and_store();
-    let left = plan.runs().filter(|r| !kept.contains(&r.id));
-    let mut teller = Teller::new(shown, page.as_ref(), left, budget);
+    let missing = plan.runs().filter(|r| !kept.contains(&r.id));
+    let mut teller = Teller::new(shown, page.as_ref(), missing, budget);
     let control = Control { stop: &STOP, budget: budget.map(|total| Budget { total }), unix_now };
-    let all = 0..plan.steps.len();
-    let mut spans = vec![(false, all.clone())];
-    if virtual_time {
-        spans = gaps::spans(plan, all, |id| kept.contains(&id));
-        while spans.pop_if(|(again, _)| *again).is_some() {}
-    }
-    let mut finished = Ok(Finished::default());
-    for (again, steps) in spans {
-        let before = finished.map_or(0, |end| end.cut_short);
-        let part = if again {
-            replay_steps(plan, steps, &mut device, &mut enforce, &STOP)
-                .map(|stopped| Finished { stopped, ..Finished::default() })
-        } else {
-            let mut tell = |event: &Progress<'_>| teller.tell(event);
-            execute_steps(plan, steps, &mut device, &mut store, &mut enforce, control, &mut tell)
-        };
-        finished = part.map(|end| Finished { cut_short: before + end.cut_short, ..end });
-        if !matches!(finished, Ok(Finished { stopped: false, .. })) {
-            break;
-        }
-    }
+    let mut tell = |event: &Progress<'_>| teller.tell(event);
+    let finished = execute(plan, &mut device, &mut store, &mut enforce, control, &mut tell);
     teller.close();
     let finished = finished?;
     if finished.cut_short > 0 {
@@ -312,7 +271,7 @@ fn announce(benchmark: &Benchmark) {
         plan.preset,
         summary.runs,
         plan.seed,
-        session.stored.driven()
+        session::driven(&session.options)
     );
     if Needs::Plan(plan).writes() {
         let bytes = Bytes(summary.write_bytes.0 + summary.reset_bytes.0);

@@ -2,7 +2,7 @@
 //! histogram. Plain ANSI; every page is written whole, so that a resized or
 //! scribbled terminal is right again a fifth of a second later.
 
-use super::picture::Picture;
+use super::picture::LivePicture;
 use crate::describe::round_time;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ struct Current {
     id: u32,
     what: String,
     planned: u64,
-    picture: Picture,
+    picture: LivePicture,
 }
 
 /// Everything that the page shows.
@@ -70,7 +70,7 @@ impl Board {
     pub fn started(&mut self, group: &str, what: String, spec: &RunSpec) {
         let streams = spec.work.stream_count().max(1) as u64;
         let planned = spec.io_count.saturating_mul(streams);
-        let picture = Picture::new(planned, spec.io_ignore.saturating_mul(streams));
+        let picture = LivePicture::new(planned, spec.io_ignore.saturating_mul(streams));
         self.active = group.to_string();
         self.current = Some(Current { id: spec.id, what, planned, picture });
         self.note.clear();
@@ -207,7 +207,7 @@ impl Current {
 
 /// Response time up (log), IO number across: a bar from the smallest to the
 /// largest of a column, a dot at its mean.
-fn trace(picture: &Picture, columns: usize, height: usize, low: f64, high: f64) -> Vec<String> {
+fn trace(picture: &LivePicture, columns: usize, height: usize, low: f64, high: f64) -> Vec<String> {
     let row_of = |ns: f64| {
         let part = (ns / low).ln() / (high / low).ln();
         height - 1 - ((part.clamp(0.0, 1.0) * (height - 1) as f64).round() as usize)
@@ -232,7 +232,7 @@ fn trace(picture: &Picture, columns: usize, height: usize, low: f64, high: f64) 
 }
 
 /// How many IOs took how long, response time across (log).
-fn histogram(picture: &Picture, columns: usize, height: usize, low: f64, high: f64) -> Vec<String> {
+fn histogram(picture: &LivePicture, columns: usize, height: usize, low: f64, high: f64) -> Vec<String> {
     const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let counts = picture.histogram(columns, low, high);
     let most = counts.iter().copied().max().unwrap_or(1).max(1);

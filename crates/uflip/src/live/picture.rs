@@ -26,7 +26,7 @@ pub struct Column {
 
 /// What has been seen of a run.
 #[derive(Debug)]
-pub struct Picture {
+pub struct LivePicture {
     /// IOs that it is to have.
     planned: u64,
     /// IOs of all streams that are left out of the mean.
@@ -46,9 +46,9 @@ pub struct Picture {
     computed_at: u64,
 }
 
-impl Picture {
-    pub fn new(planned: u64, ignored: u64) -> Picture {
-        Picture {
+impl LivePicture {
+    pub fn new(planned: u64, ignored: u64) -> LivePicture {
+        LivePicture {
             planned: planned.max(1),
             ignored,
             seen: 0,
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_picture_loses_no_spike_and_knows_the_mean() {
-        let mut picture = Picture::new(100_000, 1000);
+        let mut picture = LivePicture::new(100_000, 1000);
         for i in 0..50_000u64 {
             let start_up = i < 1000;
             picture.add(&[record(if i == 33_333 {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn nothing_seen_is_none() {
-        let mut picture = Picture::new(10, 0);
+        let mut picture = LivePicture::new(10, 0);
         assert_eq!(
             (picture.mean(), picture.interval(), picture.quantile(0.5), picture.ends()),
             (None, None, None, None)

@@ -25,16 +25,17 @@ use uflip_measure::run::{Probes, RunOutcome, RunSpec, RunStats, Sink, SinkError}
 
 /// Something that stands beside runs.
 pub trait Probe {
-    /// A run is about to begin.
-    fn before(&mut self, device: &dyn Device);
+    /// A run is about to begin; `counters` is what the device has counted so far.
+    fn before(&mut self, counters: Option<Counters>);
 
     /// What it does while the run goes on; nothing where it does not sample.
     fn sampler(&self) -> Option<Sampler> {
         None
     }
 
-    /// Run `run` came to `end`; what there is to say goes into `said`.
-    fn after(&mut self, run: u32, end: &RunEnd, device: &dyn Device, said: &mut Probes);
+    /// Run `run` came to `end`, and the device to these counters; what there is to
+    /// say goes into `said`.
+    fn after(&mut self, run: u32, end: &RunEnd, counters: Option<Counters>, said: &mut Probes);
 }
 
 /// What is done at intervals during a run.
@@ -55,10 +56,10 @@ pub struct Probing {
 }
 
 impl Probing {
-    /// All there are for `target`.
-    pub fn of(target: &Target) -> Probing {
+    /// All there are for `target`; None is memory.
+    pub fn of(target: Option<&Target>) -> Probing {
         let mut probes: Vec<Box<dyn Probe>> = vec![Box::new(OwnCounters::default())];
-        probes.extend(Interference::of(target).map(|probe| Box::new(probe) as Box<dyn Probe>));
+        probes.extend(target.and_then(Interference::of).map(|probe| Box::new(probe) as Box<dyn Probe>));
         Probing::with(probes)
     }
 
@@ -93,8 +94,16 @@ impl Probing {
         }
     }
 
+    /// Has the probes look before a run; gives what samples during it. In virtual
+    /// time nothing does: that goes on by itself.
+    pub(super) fn before(&self, counters: Option<Counters>, is_virtual: bool) -> Vec<Sampler> {
+        let mut probes = self.probes.borrow_mut();
+        probes.iter_mut().for_each(|probe| probe.before(counters));
+        probes.iter().filter(|_| !is_virtual).filter_map(|probe| probe.sampler()).collect()
+    }
+
     /// Runs `what` with the samplers beside it.
-    fn beside<T>(samplers: Vec<Sampler>, what: impl FnOnce() -> T) -> T {
+    pub(super) fn beside<T>(samplers: Vec<Sampler>, what: impl FnOnce() -> T) -> T {
         std::thread::scope(|scope| {
             let ends: Vec<_> = samplers
                 .into_iter()
@@ -117,9 +126,10 @@ impl Probing {
         })
     }
 
-    fn note(&self, run: u32, end: &RunEnd, device: &dyn Device) {
+    /// Has the probes look after a run.
+    pub(super) fn note(&self, run: u32, end: &RunEnd, counters: Option<Counters>) {
         let mut said = Probes::default();
-        self.probes.borrow_mut().iter_mut().for_each(|probe| probe.after(run, end, device, &mut said));
+        self.probes.borrow_mut().iter_mut().for_each(|probe| probe.after(run, end, counters, &mut said));
         let mut disturbed = self.disturbed.borrow_mut();
         // Of an earlier attempt, which is not kept.
         disturbed.retain(|of| of.run != run);
@@ -150,15 +160,9 @@ impl Device for Probed<'_> {
         let Some(run) = self.probing.run.get() else {
             return self.device.run(streams, recorder, limits);
         };
-        let samplers = {
-            let mut probes = self.probing.probes.borrow_mut();
-            probes.iter_mut().for_each(|probe| probe.before(&*self.device));
-            // Virtual time goes on by itself.
-            let real = !self.device.is_virtual();
-            probes.iter().filter(|_| real).filter_map(|probe| probe.sampler()).collect()
-        };
+        let samplers = self.probing.before(self.device.counters(), self.device.is_virtual());
         let end = Probing::beside(samplers, || self.device.run(streams, recorder, limits))?;
-        self.probing.note(run, &end, &*self.device);
+        self.probing.note(run, &end, self.device.counters());
         Ok(end)
     }
 

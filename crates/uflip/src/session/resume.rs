@@ -1,30 +1,29 @@
 //! Going on with a session in its folder: the same target, the same plan, the
 //! same way of driving it.
 
-use super::{Needs, Order, Session, Stored, open, refuse};
-use crate::command::run::stored_plan;
+use super::{Needs, Order, Session, open, refuse, to_go_on};
+use crate::plan_file;
 use crate::printable::word;
-use crate::same_device::{self, Answer, Asked, to_type};
+use crate::same_device::{self, Answer, ResumedOn, to_type};
 use crate::target::{self, Target};
-use anyhow::{Context, bail};
-use serde::de::DeserializeOwned;
+use crate::usage;
+use anyhow::bail;
 use std::path::PathBuf;
 use uflip_device::{EngineOptions, Geometry};
 use uflip_measure::Plan;
+use uflip_measure::auto::interference::Disturbed;
 use uflip_measure::run::Sink;
-use uflip_store::complete::completeness;
-use uflip_store::{Claim, Store, StoreContents};
+use uflip_store::complete::{completeness, program_of};
+use uflip_store::{Claim, Options, Store, StoreContents, manifest, reached};
 
 /// A folder that can be gone on in, on a target that is the same.
-pub struct Found<O> {
+pub struct FoundFolder {
     claim: Claim,
     /// What is there.
     pub contents: StoreContents,
     /// The plan in it.
     pub plan: Plan,
-    /// What the command was asked for.
-    pub options: O,
-    stored: Stored,
+    options: Options,
     answer: Answer,
     geometry: Geometry,
 }
@@ -34,41 +33,57 @@ pub struct Found<O> {
 /// # Errors
 /// Where there is none, another command made it, an option would do nothing, or
 /// the target is another one now.
-pub fn find<O: DeserializeOwned>(order: &Order) -> anyhow::Result<Found<O>> {
+pub fn find(order: &Order) -> anyhow::Result<FoundFolder> {
     let dir = order.folder()?.to_path_buf();
     // Before anything is read that somebody else may be changing.
     let claim = Claim::existing(&dir)?;
     let contents = Store::open(&dir)?;
+    refuse_a_program(&contents)?;
+    refuse_others(order, &contents)?;
     order.typed.refuse_without_effect(&contents, order.heeded)?;
-    let of = contents.manifest.options.clone();
-    let asked_for = || {
-        format!(
-            "{}/manifest.json does not say what uflip {} was asked for: another command made it, or it is damaged",
-            dir.display(),
-            order.command
-        )
-    };
-    let options: O = serde_json::from_value(of.clone()).with_context(asked_for)?;
-    let stored: Stored = serde_json::from_value(of).with_context(asked_for)?;
-    let plan = stored_plan(&contents)?;
-    let began_on = Target::parse(&stored.target, plan.geometry.capacity)?;
-    let named = order.target.clone().map(|target| target.sized(plan.geometry.capacity));
-    let answer = same_device::ask(&Asked {
-        contents: &contents,
-        stored: &began_on,
-        named: named.as_ref(),
-        other: order.other_device,
-        data: stored.engine(contents.manifest.seed).data,
-        type_for: &|target| to_type(order.command, target, &dir),
-    })?;
-    let geometry = plan.geometry;
-    Ok(Found { claim, contents, plan, options, stored, answer, geometry })
+    // Told now, not once the target is open.
+    Store::may_resume(&contents, order.seed)?;
+    reached::read(&dir)?;
+    let plan = plan_file::stored(&contents)?;
+    let answer = ask(order, &contents, &plan)?;
+    let (options, geometry) = (contents.manifest.options.clone(), plan.geometry);
+    Ok(FoundFolder { claim, contents, plan, options, answer, geometry })
 }
 
-impl<O> Found<O> {
+/// Whether the target is the one that the folder was begun on.
+fn ask(order: &Order, contents: &StoreContents, plan: &Plan) -> anyhow::Result<Answer> {
+    let options = &contents.manifest.options;
+    let stored = Target::parse(&options.target, plan.geometry.capacity)?;
+    let named = order.target.clone().map(|target| target.sized(plan.geometry.capacity));
+    same_device::ask(&ResumedOn {
+        contents,
+        stored: &stored,
+        named: named.as_ref(),
+        other: order.other_device,
+        data: options.engine(contents.manifest.seed).data,
+        type_for: &|target| to_type(order.command, target, &contents.dir),
+    })
+}
+
+/// Refuses a folder that another command made, with what to type.
+fn refuse_others(order: &Order, contents: &StoreContents) -> anyhow::Result<()> {
+    let (options, dir) = (&contents.manifest.options, &contents.dir);
+    if (order.ours)(&options.asked) {
+        return Ok(());
+    }
+    let made_by = match &options.asked {
+        manifest::Asked::Run { auto: None, .. } => "run --method fixed",
+        manifest::Asked::Suite(_) => "run --suite",
+        other => other.command(),
+    };
+    let go_on = to_go_on(options.asked.command(), &options.target, dir);
+    Err(usage(format!("{} was made by uflip {made_by}; go on with it: {go_on}", dir.display())))
+}
+
+impl FoundFolder {
     /// How the target was driven.
     pub fn engine(&self) -> EngineOptions {
-        self.stored.engine(self.contents.manifest.seed)
+        self.options.engine(self.contents.manifest.seed)
     }
 
     /// Opens target and store again.
@@ -80,25 +95,28 @@ impl<O> Found<O> {
         order: &Order,
         needs: Needs<'_>,
         engine: EngineOptions,
-    ) -> anyhow::Result<(Session, O, Plan)> {
-        let Found { claim, contents, plan, options, mut stored, answer, geometry } = self;
+    ) -> anyhow::Result<(Session, Plan)> {
+        let FoundFolder { claim, contents, plan, mut options, answer, geometry } = self;
         let target = &answer.target;
         let place = target::locate(target)?;
         // What is left of the plan, which may be only a part of what is needed.
         refuse(&place, Needs::Plan(&plan), &engine, &order.consents)?;
         refuse(&place, needs, &engine, &order.consents)?;
         let dir = claim.dir().to_path_buf();
-        let mut store = Store::resume_in(claim, order.seed, None)?;
-        store.notes().iter().for_each(|note| crate::say!("note: {note}"));
         let opened = open(target, needs, engine, &order.consents, None)?;
         if opened.device.geometry() != geometry {
+            let (plan, has) = (dir.join("plan.json"), opened.device.geometry().capacity);
             bail!(
-                "{target} has {} now and had {} when the benchmark began; start a new one with another -o",
-                opened.device.geometry().capacity,
+                "{}: it is for a target of {}, and {target} has {has}: put the plan back as it was, or start \
+                 anew with another -o",
+                plan.display(),
                 geometry.capacity
             );
         }
         answer.still_is()?;
+        // From here on nothing is refused: this sets aside what is not sound.
+        let mut store = Store::resume_in(claim, order.seed, None)?;
+        store.notes().iter().for_each(|note| crate::say!("note: {note}"));
         let next_run = plan.runs().map(|run| run.id).find(|id| !store.has(*id));
         answer.record(&mut store, &contents.manifest, next_run, &opened.facts)?;
         let kept = contents.runs.iter();
@@ -106,13 +124,25 @@ impl<O> Found<O> {
             let found = row.outcome.probes.interference.clone();
             found.filter(|found| found.matters(row.outcome.end.ios))
         });
-        let before = before.collect();
-        stored.target = target.to_string();
-        stored.remove_scratch &= !order.keep_scratch;
-        let session = Session::new(order, dir, store, opened, stored);
+        let mut before: Vec<Disturbed> = before.collect();
+        // What folders of before say of it in one place.
+        before.extend(contents.calibration.iter().flat_map(|found| found.interference.clone()));
+        options.target = target.to_string();
+        options.remove_scratch &= !order.keep_scratch;
+        let session = Session::new(order, dir, store, opened, options);
         session.probing.remember(before);
-        Ok((session, options, plan))
+        Ok((session, plan))
     }
+}
+
+/// Refuses to go on with a program: what it had in hand is gone, so that it can only
+/// begin anew.
+fn refuse_a_program(contents: &StoreContents) -> anyhow::Result<()> {
+    let Some(program) = program_of(contents) else { return Ok(()) };
+    Err(usage(format!(
+        "{} holds what uflip {program} did, and a program is not gone on with; begin it anew with another -o",
+        contents.dir.display()
+    )))
 }
 
 /// The folder and what was asked for, where a resume would find nothing left to
@@ -120,20 +150,23 @@ impl<O> Found<O> {
 ///
 /// # Errors
 /// Where the folder cannot be gone on in.
-pub fn complete_before(order: &Order) -> anyhow::Result<Option<(PathBuf, Stored)>> {
+pub fn complete_before(order: &Order) -> anyhow::Result<Option<(PathBuf, Options)>> {
     let Some(dir) = order.output.as_deref().filter(|_| order.resume) else { return Ok(None) };
     let claim = Claim::existing(dir)?;
     let contents = Store::open(dir)?;
-    let Ok(stored) = serde_json::from_value::<Stored>(contents.manifest.options.clone()) else {
-        return Ok(None);
-    };
+    refuse_a_program(&contents)?;
+    refuse_others(order, &contents)?;
     if !contents.damage.is_empty() || completeness(&contents).statement.is_some() {
         return Ok(None);
     }
     order.typed.refuse_without_effect(&contents, order.heeded)?;
-    stored_plan(&contents)?;
+    let plan = plan_file::stored(&contents)?;
+    let another = |named: &Target| named.to_string() != contents.manifest.options.target;
+    if order.target.as_ref().is_some_and(another) {
+        ask(order, &contents, &plan)?;
+    }
     let store = Store::resume_in(claim, order.seed, None)?;
     store.notes().iter().for_each(|note| crate::say!("note: {note}"));
     crate::say!("{}: all runs are kept, nothing is left to measure", word(&dir.to_string_lossy()));
-    Ok(Some((dir.to_path_buf(), stored)))
+    Ok(Some((dir.to_path_buf(), contents.manifest.options)))
 }

@@ -78,6 +78,8 @@ pub enum Unnamed {
     Device(&'static str),
     /// A target has to be named.
     Nothing,
+    /// The same of a program, which has no `--scratch`.
+    OfProgram,
 }
 
 /// Where a simulated device's description is.
@@ -117,19 +119,25 @@ impl Target {
                 return Err(usage("--scratch stands in for a target; type one of the two"));
             }
             (None, Some(path), _) => Target::our_file(path, size)?,
-            (Some(text), None, _) => {
-                refuse_mistaken(text, &SysPaths::default())?;
-                Target::parse(text, size)?
-            }
+            (Some(text), None, _) => Target::named(text, unnamed, size)?,
             (None, None, Unnamed::ScratchFile) => Target::at(Path::new(SCRATCH), size)?,
             (None, None, Unnamed::Device(name)) => Target::parse(name, size)?,
-            (None, None, Unnamed::Nothing) => {
+            (None, None, Unnamed::Nothing | Unnamed::OfProgram) => {
                 let devices = "uflip devices lists what there is";
                 return Err(usage(format!("name a target, or type --scratch FILE; {devices}")));
             }
         };
         target.refuse_without_effect(typed, size)?;
         Ok(target)
+    }
+
+    /// The target that somebody named, who may have meant something else.
+    ///
+    /// # Errors
+    /// [`crate::Usage`] where it is none, or where something else was meant.
+    pub fn named(text: &str, unnamed: Unnamed, scratch_size: Bytes) -> anyhow::Result<Target> {
+        refuse_mistaken(text, unnamed, &SysPaths::default())?;
+        Target::parse(text, scratch_size)
     }
 
     /// The target that was named to a resume, which may leave it to the folder.
@@ -148,12 +156,10 @@ impl Target {
     /// # Errors
     /// Where it is none.
     pub fn parse(text: &str, scratch_size: Bytes) -> anyhow::Result<Target> {
-        let is_there = || Path::new(text).exists();
-        if let Some(size) = text.strip_prefix("null:").filter(|_| !is_there()) {
+        if let Some(size) = text.strip_prefix("null:").filter(|_| !Path::new(text).exists()) {
             return Ok(Target::Null { capacity: null_capacity(size)? });
         }
-        if let Some(what) = text.strip_prefix("sim:").filter(|what| Path::new(what).is_file() || !is_there())
-        {
+        if let Some(what) = simulated_by(text) {
             let description = Box::new(simulated(what)?);
             let model = match catalogue::names().any(|name| name == what) {
                 true => Model::Catalogue(what.to_string()),
@@ -257,6 +263,12 @@ impl Target {
     }
 }
 
+/// The name or file of the simulated device that `text` names; None where it names none,
+/// as something of that very name stands here and no description does.
+pub fn simulated_by(text: &str) -> Option<&str> {
+    text.strip_prefix("sim:").filter(|what| Path::new(what).is_file() || !Path::new(text).exists())
+}
+
 /// Absolute, so that `--resume` works from any folder.
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     let path = std::path::absolute(path).with_context(|| format!("{} is no path", path.display()))?;
@@ -279,7 +291,7 @@ fn null_capacity(size: &str) -> anyhow::Result<Bytes> {
 }
 
 /// Refuses a bare word that is the name of something else, or of nothing.
-fn refuse_mistaken(text: &str, paths: &SysPaths) -> anyhow::Result<()> {
+fn refuse_mistaken(text: &str, unnamed: Unnamed, paths: &SysPaths) -> anyhow::Result<()> {
     if text.contains('/') || text.starts_with("sim:") || text.starts_with("null:") {
         return Ok(());
     }
@@ -295,10 +307,13 @@ fn refuse_mistaken(text: &str, paths: &SysPaths) -> anyhow::Result<()> {
     } else if here.symlink_metadata().is_ok() {
         return Ok(());
     } else {
+        let option = match unnamed {
+            Unnamed::OfProgram => String::new(),
+            _ => format!(" or --scratch {}", word(text)),
+        };
+        let file = word(&format!("./{text}"));
         return Err(usage(format!(
-            "nothing is called {text} here; for a new scratch file type {} or --scratch {}",
-            word(&format!("./{text}")),
-            word(text)
+            "nothing is called {text} here; for a new scratch file type {file}{option}"
         )));
     };
     Err(usage(format!(

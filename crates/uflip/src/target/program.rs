@@ -5,18 +5,19 @@
 //! devices share one virtual clock, all others the wall's. `mem:SIZE` is a target of
 //! programs only.
 
-use super::{Access, Place, Target, Unnamed, holes_of_ours, locate, make_scratch};
-use crate::args::TargetArgs;
+use super::{Access, Place, Target, Unnamed, holes_of_ours, locate, make_scratch, solid};
 use crate::limits::{self, half_of_memory};
-use crate::typed::Typed;
 use crate::usage;
 use anyhow::{Context, bail};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 use uflip_device::blocks::{Clock, MemoryBlocks, RealBlocks};
+use uflip_device::identity::{self, SysPaths};
 use uflip_device::safety::{self, Programming, TargetKind};
+use uflip_device::scratch::ScratchError;
 use uflip_device::{Blocks, Buffering, Bytes, Geometry};
 use uflip_sim::{SimBlocks, SimDevice};
+use uflip_store::manifest::TargetFacts;
 
 /// What a program was told to use.
 #[derive(Clone, Debug)]
@@ -69,6 +70,14 @@ pub struct OpenEndpoint {
     pub blocks: Box<dyn Blocks>,
     /// How it is driven, in words.
     pub driven: String,
+    /// Which, there by now; None of memory.
+    pub target: Option<Target>,
+    /// What is known of it, for the manifest.
+    pub facts: TargetFacts,
+    /// The same in one line.
+    pub summary: String,
+    /// What makes its results less sound, in words.
+    pub warnings: Vec<String>,
     claim: Option<Programming>,
 }
 
@@ -102,8 +111,7 @@ pub fn look(text: &str, size: Bytes) -> anyhow::Result<FoundEndpoint> {
             place: None,
         });
     }
-    let typed = TargetArgs { target: Some(text.into()), scratch: None, scratch_size: size };
-    let target = Target::of_command(&typed, Unnamed::ScratchFile, &Typed::default())?;
+    let target = Target::named(text, Unnamed::OfProgram, size)?;
     let place = locate(&target)?;
     let whole = place.examination.as_ref().filter(|_| !place.is_to_be_made());
     let size = whole.and_then(|examination| examination.facts().size_bytes);
@@ -135,17 +143,19 @@ impl FoundEndpoint {
         }
     }
 
-    /// The file or device itself, whatever leads there.
-    pub fn resolved(&self) -> Option<PathBuf> {
-        self.on_a_path().and_then(Target::path).and_then(|path| path.canonicalize().ok())
-    }
-
     /// Whether writing to it is allowed, asked before anything is made.
     ///
     /// # Errors
     /// The refusal, with what to type where anything helps.
     pub fn may_be_written(&self, consents: &[String]) -> anyhow::Result<()> {
-        self.place.as_ref().map_or(Ok(()), |place| place.may_be_written(consents))
+        let allowed = self.place.as_ref().map_or(Ok(()), |place| place.may_be_written(consents));
+        allowed.map_err(|error| match error.downcast_ref() {
+            Some(ScratchError::Full { path, size, free, kept }) => anyhow::anyhow!(
+                "{} of {size} does not fit: {free} are free and {kept} stay free for others; name a TO on another disk",
+                path.display()
+            ),
+            _ => error,
+        })
     }
 
     /// Opens it for a program with up to `requests` under way.
@@ -160,8 +170,15 @@ impl FoundEndpoint {
         clocks: &Clocks,
     ) -> anyhow::Result<OpenEndpoint> {
         let name = self.named.to_string();
-        let without_claim =
-            |blocks, driven: &str| OpenEndpoint { blocks, driven: driven.to_string(), claim: None };
+        let without_claim = |blocks, driven: &str| OpenEndpoint {
+            blocks,
+            driven: driven.to_string(),
+            target: self.place.as_ref().map(|place| place.target.clone()),
+            facts: self.place.as_ref().map_or(TargetFacts::Unknown, |place| place.facts.clone()),
+            summary: self.place.as_ref().map_or(name.clone(), |place| place.summary.clone()),
+            warnings: Vec::new(),
+            claim: None,
+        };
         match &self.named {
             Endpoint::Memory(size) => {
                 let memory = MemoryBlocks::new(&name, *size, clocks.wall.clone());
@@ -179,6 +196,24 @@ impl FoundEndpoint {
             }
             Endpoint::Device(target) => open_path(target, access, requests, clocks),
         }
+    }
+}
+
+/// Refuses two targets that share bytes in any layer: what is read would be overwritten.
+///
+/// # Errors
+/// Where they share bytes, or that cannot be ruled out.
+pub fn refuse_shared_bytes(from: &FoundEndpoint, to: &FoundEndpoint) -> anyhow::Result<()> {
+    let path = |end: &FoundEndpoint| end.on_a_path().and_then(Target::path).map(Path::to_path_buf);
+    let Some((from_path, to_path)) = path(from).zip(path(to)) else { return Ok(()) };
+    let shared = identity::shared(&from_path, &to_path, &SysPaths::default())
+        .with_context(|| format!("cannot learn whether {} and {} share bytes", from.named, to.named))?;
+    match shared {
+        None => Ok(()),
+        Some(shared) => Err(usage(format!(
+            "{} and {} share bytes, those of {shared}: what is written would overwrite what is read; name two targets",
+            from.named, to.named
+        ))),
     }
 }
 
@@ -210,5 +245,16 @@ fn open_path(
     let name = target.to_string();
     let device = RealBlocks::new(&name, file, place.geometry, requests, clocks.wall.clone())?;
     let driven = format!("{}, {}", device.way(), Buffering::Direct);
-    Ok(OpenEndpoint { blocks: Box::new(device), driven, claim })
+    let mut warnings = examination.notes().to_vec();
+    warnings.extend(solid::holes_behind(examination.facts()));
+    let blocks = Box::new(device);
+    Ok(OpenEndpoint {
+        blocks,
+        driven,
+        target: Some(target.clone()),
+        facts: place.facts,
+        summary: place.summary,
+        warnings,
+        claim,
+    })
 }

@@ -33,7 +33,7 @@ fn planned_ios(plan: &Value) -> u64 {
 
 /// Paper 001, section 5.1 and figures 3 and 5.
 #[test]
-fn the_mtrons_start_up_and_what_lingers_are_found() {
+fn the_mtrons_start_up_and_the_lasting_effect_are_found() {
     let (folder, found) = calibrate("sim:mtron", &[]);
     let rw = &found["baselines"]["RW"];
     let start_up = rw["start_up"]["ios"].as_u64().expect("a start-up");
@@ -45,7 +45,7 @@ fn the_mtrons_start_up_and_what_lingers_are_found() {
     }
     let test = &found["pause"]["tests"][0];
     assert_eq!(test["batch"], "RW");
-    let seconds = test["found"]["affected_ns"].as_u64().expect("something lingers") as f64 / 1e9;
+    let seconds = test["found"]["affected_ns"].as_u64().expect("an effect lasts") as f64 / 1e9;
     assert!((1.0..4.0).contains(&seconds), "{test}");
     let pause = found["pause"]["between_runs"].as_u64().unwrap() as f64 / 1e9;
     assert!((2.0..8.0).contains(&pause) && pause >= 2.0 * seconds * 0.99, "{pause}");
@@ -73,7 +73,7 @@ fn the_memorights_start_up_is_found() {
 }
 
 #[test]
-fn the_kingston_dti_has_no_start_up_and_nothing_lingers() {
+fn the_kingston_dti_has_no_start_up_and_no_lasting_effect() {
     let (_, found) = calibrate("sim:kingston-dti", &[]);
     for baseline in ["SR", "RR", "RW", "SW"] {
         assert_eq!(found["baselines"][baseline]["start_up"], Value::Null, "{baseline}");
@@ -112,6 +112,7 @@ fn fixed_lengths_are_those_of_the_plan_command() {
     let mut stored = read(&folder.path().join("o/plan.json"));
     let check = stored.as_object_mut().and_then(|plan| plan.remove("check"));
     assert!(check.is_some_and(|check| check.as_str().is_some_and(|c| c.starts_with("crc32:"))));
+    assert!(stored.as_object_mut().and_then(|plan| plan.remove("folder")).is_some(), "it says whose it is");
     assert_eq!(planned, stored);
     assert!(!folder.path().join("o/calibration.json").exists());
 }
@@ -193,8 +194,16 @@ fn killed_in_any_phase_it_ends_with_the_same_plan_and_figures() {
     let output = start("killed").output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let file = |out: &str, name: &str| std::fs::read_to_string(folder.path().join(out).join(name)).unwrap();
-    assert_eq!(file("whole", "plan.json"), file("killed", "plan.json"));
-    assert_eq!(file("whole", "calibration.json"), file("killed", "calibration.json"));
+    // But for whose they are, and with it the checksum.
+    let found = |dir: &str, name: &str| {
+        let mut value: Value = serde_json::from_str(&file(dir, name)).unwrap();
+        let fields = value.as_object_mut().unwrap();
+        assert!(fields.remove("folder").is_some() && fields.remove("check").is_some());
+        value
+    };
+    for name in ["plan.json", "calibration.json"] {
+        assert_eq!(found("whole", name), found("killed", name), "{name}");
+    }
     let runs = |out: &str| finished_runs(&folder.path().join(out));
     assert_eq!(runs("whole"), runs("killed"));
     // Each folder has its own identity, and rows say it.
@@ -260,7 +269,7 @@ fn calibrate_stops_at_the_plan_and_resume_goes_on_by_it() {
     assert!(!folder.path().join("x").exists());
 }
 
-/// Trims linger, too: where the state begins with them, the pause test has them,
+/// Trims have lasting effects, too: where the state begins with them, the pause test has them,
 /// and what they took away is written again.
 #[test]
 fn the_trimmed_state_and_what_trims_leave_behind() {

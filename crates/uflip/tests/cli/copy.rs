@@ -168,6 +168,9 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
         (2, &["from", "./to", "--requests", "0"], "type 1 to 1024"),
         (2, &["from", "./to", "--block-size", "0"], "type a size"),
         (2, &["from", "./to", "--block-size", "1G"], "type a size"),
+        (2, &["from", "./to", "--block-size", "256M"], "to below 256M"),
+        (2, &["null:1M", "nowhere"], "for a new scratch file type ./nowhere\n"),
+        (1, &["null:4T", "./to"], "name a TO on another disk"),
         (2, &["from", "./to", "--block-size", "1000"], "a multiple of 512"),
         (2, &["from", "mtron"], "did you mean sim:mtron"),
         (1, &["from", "theirs"], "uflip did not make"),
@@ -206,6 +209,10 @@ fn an_interrupted_copy_says_how_far_it_came() {
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("interrupted") && err.contains("holds only some of"), "{err}");
+    assert!(
+        err.contains("stopping; what is written by then stays") && !err.contains("run in progress"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! What the world does to a benchmark: each ends with a clear message, the
 //! right exit code, and a folder that can be resumed.
 
-use crate::support::{Loop, expect, finished_runs, is_root, signal, skipped, text, uflip};
+use crate::support::{
+    Loop, expect, finished_runs, is_root, read_until, signal, skipped, text, uflip, wait_until,
+};
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -116,12 +119,13 @@ fn a_target_that_shrinks_is_a_short_read() {
     let args = ["pattern", "./scratch", "--base", "RR", "--io-count", "200", "--pause", "5ms"];
     let child =
         uflip().current_dir(folder.path()).args(args).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
-    let child = child.unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    let mut child = child.unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    // The last line before the first IO.
+    let mut err = read_until(&mut said, ", seed ");
     std::fs::File::options().write(true).open(folder.path().join("scratch")).unwrap().set_len(0).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{err}");
+    said.read_to_string(&mut err).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{err}");
     assert!(err.contains("shrink"), "{err}");
 }
 
@@ -131,7 +135,9 @@ fn an_interrupt_while_the_scratch_file_is_made_leaves_nothing_behind() {
     let mut command = uflip();
     command.current_dir(folder.path()).args(["run", "-o", "out", "--scratch-size", "2G"]);
     let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(150));
+    let sidecar = folder.path().join("uflip-scratch.bin.uflip");
+    let begun = || std::fs::read_to_string(&sidecar).is_ok_and(|text| text.contains("\"complete\":false"));
+    wait_until("the scratch file is begun", begun);
     signal(child.id(), "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));

@@ -108,12 +108,10 @@ fn what_was_begun_by_an_earlier_version_is_gone_on_with() {
         cut(&dir, rows);
         expect(folder.path(), 0, &args);
         assert_eq!(finished_runs(&dir).len(), all, "{kind}");
-        // Jobs are gone on with on the device as it is then, not as it was.
-        let same = !["suite", "logical-block"].contains(&kind);
         for row in fs::read_dir(fixtures().join(kind).join("ios")).unwrap() {
             let row = row.unwrap();
             let again = fs::read(dir.join("ios").join(row.file_name())).unwrap();
-            assert!(!same || fs::read(row.path()).unwrap() == again, "{kind}: {:?}", row.file_name());
+            assert!(fs::read(row.path()).unwrap() == again, "{kind}: {:?}", row.file_name());
         }
     }
 }
@@ -135,22 +133,4 @@ fn a_row_of_another_folder_is_told() {
     assert!(out.contains("of another folder"), "{out}");
     let (_, err) = expect(folder.path(), 0, &["run", "-o", "a", "--resume"]);
     assert!(err.contains("run 4 is measured again"), "{err}");
-}
-
-/// What cannot be read is told with the file and what to do, not passed over.
-#[test]
-fn files_of_another_shape_are_damage() {
-    let folder = tempfile::tempdir().unwrap();
-    for (kind, file, told) in [
-        ("calibrate", "calibration.json", "--resume finds it again"),
-        ("run", "plan.json", "restore it from a copy"),
-    ] {
-        folder_of(kind, folder.path());
-        fs::write(folder.path().join(kind).join(file), "{\"format\": 1, \"baselines\": {\"XX\": 3}}\n")
-            .unwrap();
-        let (out, _) = expect(folder.path(), 0, &["show", kind]);
-        let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(out.contains(file) && out.contains(told), "{out}");
-        expect(folder.path(), 0, &["report", kind, "-o", "report.html"]);
-    }
 }

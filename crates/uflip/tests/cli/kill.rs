@@ -1,8 +1,9 @@
 //! A benchmark that is killed at any instant loses at most the run in
 //! progress, and goes on from there.
 
-use crate::support::{finished_runs, signal, text, uflip};
+use crate::support::{finished_runs, read_until, signal, text, uflip, wait_until};
 use std::collections::BTreeSet;
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -119,18 +120,18 @@ fn two_interrupts_give_up_the_run_in_progress() {
     let mut command = uflip();
     command.current_dir(folder.path()).args(["run", "./scratch", "-o", "out", "--scratch-size", "16M"]);
     command.args(["--only", "pause", "--values", "pause=500ms", "--preset", "standard", "--baselines", "SR"]);
-    let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    while finished_runs(&out).is_empty() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    wait_until("a run", || !finished_runs(&out).is_empty());
     let begun = std::time::Instant::now();
     signal(child.id(), "INT");
-    std::thread::sleep(Duration::from_millis(300));
+    let mut err = read_until(&mut said, "interrupt again");
     signal(child.id(), "INT");
-    let output = child.wait_with_output().unwrap();
+    said.read_to_string(&mut err).unwrap();
+    let code = child.wait().unwrap().code();
     assert!(begun.elapsed() < Duration::from_secs(20), "it went on for {:?}", begun.elapsed());
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("--resume"), "{}", text(&output.stderr));
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("--resume"), "{err}");
     check_whole(&out);
 }
 

@@ -1,6 +1,6 @@
 //! The live page in a real terminal: tmux.
 
-use crate::support::{expect, skipped, text, uflip};
+use crate::support::{expect, skipped, text, uflip, wait_until};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -92,8 +92,7 @@ fn the_page_moves_and_the_terminal_comes_back() {
     assert!(!page.contains("BEFORE"), "the page has the whole terminal");
     terminal.wait_for("2 ms");
     let first = terminal.page();
-    std::thread::sleep(Duration::from_millis(900));
-    assert_ne!(first, terminal.page(), "the page moves");
+    wait_until("the page moves", || terminal.page() != first);
     terminal.send(&["C-c"]);
     let after = terminal.wait_for("code=1");
     assert!(after.contains("BEFORE") && after.contains("interrupted"), "the screen is as it was:\n{after}");

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Stdio;
 use uflip_device::{Arrival, Bytes, Io, IoRecord, Mode, Nanos, Recorder, RunEnd};
 use uflip_measure::run::{RunOutcome, RunSpec, Sink};
-use uflip_store::{Manifest, Store};
+use uflip_store::manifest::Asked;
+use uflip_store::{Manifest, Options, Store};
 
 /// What a command may take, in KiB.
 const BOUND: u64 = 256 << 10;
@@ -58,13 +59,13 @@ fn keep(store: &mut Store, spec: &RunSpec, streams: u16, of: impl Fn(u64) -> (Mo
         .unwrap();
 }
 
-/// A start-up phase, then one dear IO in ten, in stretches, with some noise.
+/// A start-up phase, then one expensive IO in ten, in stretches, with some noise.
 fn write(i: u64) -> (Mode, u64) {
     let noise = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50;
-    let dear = i >= START_UP && (i - START_UP) % PERIOD < PERIOD / 10;
+    let expensive = i >= START_UP && (i - START_UP) % PERIOD < PERIOD / 10;
     (
         Mode::Write,
-        if dear {
+        if expensive {
             9_000_000
         } else if i < START_UP {
             50_000
@@ -94,9 +95,14 @@ fn run(folder: &Path, args: &[&str]) -> (u64, String) {
 fn no_command_takes_memory_in_proportion_to_a_runs_length() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("d");
-    let mut manifest = Manifest::new("0.1.0", 42);
-    manifest.target = json!({"name": "sim:test"});
-    let mut store = Store::create(&dir, &manifest, &json!({"runs": 3})).unwrap();
+    let manifest = Manifest::new("0.1.0", 42, Options::of("sim:test", Asked::RUN));
+    let plan = json!({
+        "format": 2, "tool_version": "0.1.0", "target": "sim:test", "seed": 42, "io_size": 32_768,
+        "geometry": {"capacity": 1u64 << 40, "sector": 512}, "preset": "quick", "steps": [], "skipped": [],
+        "notes": [],
+    });
+    let plan = serde_json::from_value(plan).unwrap();
+    let mut store = Store::create(&dir, &manifest, &plan).unwrap();
     let single = spec(0, "baseline", Value::Null, "RW", 4_000_000);
     keep(&mut store, &single, 1, write);
     let point =

@@ -61,7 +61,8 @@ fn a_high_end_device_comes_back_as_its_row_of_table_3() {
     near(&profile, "/order/reverse_factor", 1.0, 1.25);
     near(&profile, "/order/in_place_factor", 1.0, 1.25);
     // The paper prints 2, which may be anything from 1.5 to 2.5.
-    near(&profile, "/order/large_incr_factor", 1.5, 1.25);
+    let large = profile["order"]["large_incr_factor"].as_f64().unwrap();
+    assert!((1.5..=2.5).contains(&large), "{large}, the paper has 2");
     near(&profile, "/start_up_ios/RW", 125.0, 1.1);
     assert_eq!(profile["device_class"]["class"], "high_end");
     assert_eq!(profile["mix"]["gain"], Value::Null, "it was not measured");

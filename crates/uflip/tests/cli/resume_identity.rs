@@ -233,9 +233,8 @@ fn every_resume_asks_for_the_scratch_file() {
     let err = resume(folder, 1, "logical-block", Some("s"), &[]);
     assert!(err.contains("uflip logical-block") && err.contains("--other-device"), "{err}");
     assert!(!folder.join("s").exists());
-    // A suite is gone on with by run.
-    let err = resume(folder, 1, "run", None, &[]);
-    assert!(err.contains("--other-device") && !folder.join("s").exists(), "{err}");
+    let err = resume(folder, 2, "run", None, &[]);
+    assert!(err.contains("made by uflip logical-block") && !folder.join("s").exists(), "{err}");
     std::fs::remove_dir_all(folder.join("out")).unwrap();
     let args = [
         "calibrate",

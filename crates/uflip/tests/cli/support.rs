@@ -45,6 +45,26 @@ pub fn signal(pid: u32, signal: &str) {
     let _ = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status();
 }
 
+/// Reads what a command says until `part` is in it; gives all of it.
+#[track_caller]
+pub fn read_until(said: &mut impl std::io::BufRead, part: &str) -> String {
+    let mut text = String::new();
+    while !text.contains(part) {
+        assert!(said.read_line(&mut text).expect("it can be read") > 0, "it never said '{part}':\n{text}");
+    }
+    text
+}
+
+/// Waits until `done`; fails with `what` after a minute.
+#[track_caller]
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let began = std::time::Instant::now();
+    while !done() {
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "not in a minute: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 /// The finished runs of a results folder: (id, n) of each whole line.
 pub fn finished_runs(dir: &Path) -> Vec<(u64, u64)> {
     let text = std::fs::read_to_string(dir.join("runs.ndjson")).unwrap_or_default();

@@ -5,7 +5,7 @@
 //! Source: util-linux `libblkid/src`, the file named like the tag, unless said.
 
 /// Tag, what it is, offset in bytes, the bytes there.
-pub(super) type Row = (&'static str, &'static str, u64, &'static [u8]);
+pub(super) type SignatureRow = (&'static str, &'static str, u64, &'static [u8]);
 
 /// Where the checksum's bytes follow in every superblock of bcache and bcachefs.
 const BCACHE: &[u8] = b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81";
@@ -13,7 +13,7 @@ const BCACHEFS: &[u8] = b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x
 const STRATIS: &[u8] = b"!Stra0tis\x86\xff\x02^Arh";
 
 /// All of them.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[SignatureRow] = &[
     ("aix", "an AIX partition table", 0, &[0xc9, 0xc2, 0xd4, 0xc1]),
     ("apfs", "an APFS container", 32, b"NXSB"),
     ("bcachefs", "bcache or bcachefs", 4096 + 24, BCACHE),

@@ -69,23 +69,23 @@ fn firmware_raid(ends: &Ends) -> impl Iterator<Item = (&'static str, u64)> {
     all.into_iter().filter_map(|told| told(ends)).collect::<Vec<_>>().into_iter()
 }
 
-type Found = Option<(&'static str, u64)>;
+type FoundVolume = Option<(&'static str, u64)>;
 
-fn adaptec(ends: &Ends) -> Found {
+fn adaptec(ends: &Ends) -> FoundVolume {
     let at = ends.sector_from_end(1)?;
     ends.has(at, &[0x37, 0xfc, 0x4d, 0x1e]).then_some(("a member of an Adaptec RAID", at))
 }
 
 /// SNIA's common format, of several makers: its anchor in the last sector, or
 /// 256 sectors before (ddf_raid.c).
-fn ddf(ends: &Ends) -> Found {
+fn ddf(ends: &Ends) -> FoundVolume {
     let places = [ends.sector_from_end(1), ends.sector_from_end(257), ends.size.checked_sub(4096)];
     let at = places.into_iter().flatten().find(|at| ends.has(*at, &[0xde, 0x11, 0xde, 0x11]))?;
     Some(("a member of a firmware RAID (DDF)", at))
 }
 
 /// HPT45x near the end, HPT37x near the start (highpoint_raid.c).
-fn highpoint(ends: &Ends) -> Found {
+fn highpoint(ends: &Ends) -> FoundVolume {
     let near_end =
         ends.sector_from_end(11).map(|at| (at, [0xf3, 0x16, 0x78, 0x5a], [0xfd, 0x16, 0x78, 0x5a]));
     let near_start = Some((4096 + 544, [0xf0, 0x16, 0x78, 0x5a], [0xfd, 0x16, 0x78, 0x5a]));
@@ -95,13 +95,13 @@ fn highpoint(ends: &Ends) -> Found {
 }
 
 /// In the last sector but one, whose size may be 4 KiB (isw_raid.c).
-fn intel(ends: &Ends) -> Found {
+fn intel(ends: &Ends) -> FoundVolume {
     let places = [ends.sector_from_end(2), (ends.size / 4096).checked_sub(2).map(|sector| sector * 4096)];
     let at = places.into_iter().flatten().find(|at| ends.has(*at, b"Intel Raid ISM Cfg Sig. "))?;
     Some(("a member of an Intel RAID", at))
 }
 
-fn jmicron(ends: &Ends) -> Found {
+fn jmicron(ends: &Ends) -> FoundVolume {
     let at = ends.sector_from_end(1)?;
     let words = ends.at(at, 128)?.chunks_exact(2).map(|word| u16::from_le_bytes([word[0], word[1]]));
     let sum = words.fold(0u16, u16::wrapping_add);
@@ -109,25 +109,25 @@ fn jmicron(ends: &Ends) -> Found {
     found.then_some(("a member of a JMicron RAID", at))
 }
 
-fn lsi(ends: &Ends) -> Found {
+fn lsi(ends: &Ends) -> FoundVolume {
     let at = ends.sector_from_end(1)?;
     ends.has(at, b"$XIDE$").then_some(("a member of an LSI MegaRAID", at))
 }
 
-fn nvidia(ends: &Ends) -> Found {
+fn nvidia(ends: &Ends) -> FoundVolume {
     let at = ends.sector_from_end(2)?;
     ends.has(at, b"NVIDIA  ").then_some(("a member of an NVIDIA RAID", at))
 }
 
 /// At one of many distances from the end (promise_raid.c).
-fn promise(ends: &Ends) -> Found {
+fn promise(ends: &Ends) -> FoundVolume {
     let sectors = [63, 255, 256, 16, 399, 591, 675, 735, 911, 974, 991, 951, FURTHEST_FROM_END];
     let places = sectors.into_iter().filter_map(|sector| ends.sector_from_end(sector));
     let at = places.into_iter().find(|at| ends.has(*at, b"Promise Technology, Inc."))?;
     Some(("a member of a Promise RAID", at))
 }
 
-fn silicon(ends: &Ends) -> Found {
+fn silicon(ends: &Ends) -> FoundVolume {
     let at = ends.sector_from_end(1)?;
     let words = ends.at(at, 0x13e)?.chunks_exact(2).map(|word| u16::from_le_bytes([word[0], word[1]]));
     let sum = words.fold(0u16, u16::wrapping_add);
@@ -137,7 +137,7 @@ fn silicon(ends: &Ends) -> Found {
     found.then_some(("a member of a Silicon Image RAID", at))
 }
 
-fn via(ends: &Ends) -> Found {
+fn via(ends: &Ends) -> FoundVolume {
     let at = ends.sector_from_end(1)?;
     let sum = ends.at(at, 50)?.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte));
     let found = ends.has(at, &[0x55, 0xaa]) && ends.u8_at(at + 2)? <= 2 && ends.u8_at(at + 50)? == sum;

@@ -2,7 +2,7 @@
 //! larger IOs gain nothing. Method and source: see the parent module.
 
 use super::super::series::{normal, student_t};
-use super::CurvePoint;
+use super::KneePoint;
 use serde::{Deserialize, Serialize};
 
 /// Throughput counts as saturated from this share of the best one.
@@ -25,7 +25,7 @@ pub struct Estimate {
 
 /// Response time as a line over IOSize.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Granularity {
+pub struct GranularityLine {
     /// Cost of an IO of no size.
     pub latency_us: Estimate,
     /// Cost of each KiB.
@@ -42,8 +42,8 @@ pub struct Granularity {
 
 /// The line through a curve over IOSize. None for fewer than three sizes or a
 /// mean that is not positive.
-pub fn granularity(curve: &[CurvePoint]) -> Option<Granularity> {
-    let good = |p: &CurvePoint| p.value > 0 && p.cost.mean_ns > 0.0 && p.cost.mean_ns.is_finite();
+pub fn granularity(curve: &[KneePoint]) -> Option<GranularityLine> {
+    let good = |p: &KneePoint| p.value > 0 && p.cost.mean_ns > 0.0 && p.cost.mean_ns.is_finite();
     if curve.len() < 3 || !curve.iter().all(good) {
         return None;
     }
@@ -62,15 +62,15 @@ pub fn granularity(curve: &[CurvePoint]) -> Option<Granularity> {
     }
     let latency = (wxx * wy - wx * wxy) / determinant;
     let per_kib = (w * wxy - wx * wy) / determinant;
-    let line = |p: &CurvePoint| latency + per_kib * kib(p);
+    let line = |p: &KneePoint| latency + per_kib * kib(p);
     let squares: f64 = curve.iter().map(|p| weight(p) * (p.cost.mean_ns / 1e3 - line(p)).powi(2)).sum();
     let freedom = (curve.len() - 2) as f64;
     let birge = (squares / freedom).sqrt().max(1.0);
     let wide = |variance: f64| student_t(0.975, freedom) * birge * variance.sqrt();
     let estimate = |value: f64, half: f64| Estimate { value, low: value - half, high: value + half };
-    let off = |p: &CurvePoint| (p.cost.mean_ns / 1e3 - line(p)).abs() / (p.cost.mean_ns / 1e3);
+    let off = |p: &KneePoint| (p.cost.mean_ns / 1e3 - line(p)).abs() / (p.cost.mean_ns / 1e3);
     let worst_residual = curve.iter().map(off).fold(0.0, f64::max);
-    Some(Granularity {
+    Some(GranularityLine {
         latency_us: estimate(latency, wide(wxx / determinant)),
         us_per_kib: estimate(per_kib, wide(w / determinant)),
         saturation_bytes: saturation(curve),
@@ -80,19 +80,19 @@ pub fn granularity(curve: &[CurvePoint]) -> Option<Granularity> {
     })
 }
 
-fn kib(point: &CurvePoint) -> f64 {
+fn kib(point: &KneePoint) -> f64 {
     point.value as f64 / 1024.0
 }
 
 /// The inverse of a mean's variance, by its interval, in 1/us².
-fn weight(point: &CurvePoint) -> f64 {
+fn weight(point: &KneePoint) -> f64 {
     let error_ns = (point.cost.high_ns - point.cost.low_ns) / 2.0 / normal(0.975);
     (error_ns.max(MIN_ERROR * point.cost.mean_ns) / 1e3).powi(-2)
 }
 
 /// The smallest size with nearly the best throughput.
-fn saturation(curve: &[CurvePoint]) -> i64 {
-    let throughput = |p: &CurvePoint| p.value as f64 / p.cost.mean_ns;
+fn saturation(curve: &[KneePoint]) -> i64 {
+    let throughput = |p: &KneePoint| p.value as f64 / p.cost.mean_ns;
     let best = curve.iter().map(throughput).fold(0.0, f64::max);
     let reached = curve.iter().filter(|p| throughput(p) >= SATURATED * best);
     reached.map(|p| p.value).min().expect("the best one reaches itself")

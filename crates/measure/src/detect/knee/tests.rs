@@ -33,13 +33,13 @@ fn ms(mean: f64) -> Level {
     Level { mean_ns: mean * MS, low_ns: mean * 0.96 * MS, high_ns: mean * 1.04 * MS }
 }
 
-fn curve(points: impl IntoIterator<Item = (i64, f64)>) -> Vec<CurvePoint> {
-    points.into_iter().map(|(value, mean)| CurvePoint { value, cost: ms(mean) }).collect()
+fn curve(points: impl IntoIterator<Item = (i64, f64)>) -> Vec<KneePoint> {
+    points.into_iter().map(|(value, mean)| KneePoint { value, cost: ms(mean) }).collect()
 }
 
 /// Random writes over areas of 1 to 2^16 IOs of 32 KiB: in place, then growing
 /// to the table's cost at the area, then towards RW (figure 8).
-fn locality_curve(row: &Row) -> Vec<CurvePoint> {
+fn locality_curve(row: &Row) -> Vec<KneePoint> {
     let cost = |size: i64| match row.locality {
         _ if size == 32 << 10 => row.sw_ms * row.in_place,
         Some((area, factor)) if size <= area * MIB => {
@@ -170,7 +170,7 @@ fn a_cost_about_the_limit_makes_the_knee_uncertain() {
 #[test]
 fn costs_of_zero_have_no_knee() {
     let zero = Level { mean_ns: 0.0, low_ns: 0.0, high_ns: 0.0 };
-    let points = vec![CurvePoint { value: 1, cost: zero }; 4];
+    let points = vec![KneePoint { value: 1, cost: zero }; 4];
     assert_eq!(locality(&points, &ms(1.0), &ms(1.0)), None);
     assert_eq!(partitions(&[], &ms(1.0), &ms(9.0)), None);
     assert_eq!(alignment(&points, &ms(1.0)), None);

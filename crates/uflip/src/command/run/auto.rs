@@ -2,26 +2,22 @@
 //! `uflip_measure::auto` performs its steps.
 //!
 //! Steps go to `plan.json` before any of them is executed, what was found to
-//! `calibration.json`. After a resume the script runs again from its start. On
-//! a device in virtual time, whose state does not outlive the process, the steps
-//! done before are done again without keeping anything, so that the rest comes
-//! out as if there had been no interruption.
+//! `calibration.json`. After a resume the script runs again from its start; what
+//! is kept is passed over, or done again in virtual time (`uflip_measure::execute`).
 
-use super::enforce::Enforcer;
-use super::gaps;
+use super::enforce::TargetEnforcer;
 use super::{Benchmark, live_page, summary_of};
 use crate::interrupt::STOP;
 use crate::live::Live;
-use crate::session::{Needs, Session, Shown, Teller};
+use crate::session::{self, Needs, Session, Shown, Teller};
 use std::ops::Range;
 use std::sync::Arc;
 use uflip_device::{Device, IoRecord, Nanos, RunEnd, Stop, unix_now};
 use uflip_measure::auto::findings::Calibration;
-use uflip_measure::auto::interference::Disturbed;
-use uflip_measure::auto::{self, AutoError, AutoOptions, Bench, Extent, Phase, Stored};
+use uflip_measure::auto::{self, AutoError, AutoExtent, AutoOptions, AutoPhase, Bench, StoredPlan};
+use uflip_measure::plan::left;
 use uflip_measure::run::Sink;
-use uflip_measure::{Budget, Control, Progress, ResetRequest, Step, execute_steps, replay_steps};
-use uflip_store::checksum::{Seal, read_sealed};
+use uflip_measure::{Budget, Control, Progress, ResetRequest, Step, execute_steps};
 use uflip_store::read_records;
 use uflip_store::store::record_name;
 
@@ -34,7 +30,7 @@ struct OnDevice<'a> {
     began: Nanos,
     resets: Nanos,
     cut_short: u32,
-    enforcer: Enforcer,
+    enforcer: TargetEnforcer,
     page: Option<Arc<Live>>,
 }
 
@@ -47,15 +43,14 @@ fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> AutoErro
 pub(super) fn measure(
     benchmark: &mut Benchmark,
     options: &AutoOptions,
-    extent: Extent,
+    extent: AutoExtent,
 ) -> anyhow::Result<bool> {
     announce(&benchmark.session, options);
     let session = &mut benchmark.session;
-    session.probing.remember(disturbed_before(session));
     let (shown, began) = (session.shown, session.opened.device.now());
-    let page = live_page(session, &benchmark.plan, benchmark.options.budget_ns)?;
-    let engine = session.stored.engine(benchmark.plan.seed);
-    let enforcer = Enforcer::new(&session.dir, &engine, session.opened.device.is_virtual());
+    let page = live_page(session, &benchmark.plan, benchmark.budget)?;
+    let engine = session.options.engine(benchmark.plan.seed);
+    let enforcer = TargetEnforcer::new(&session.dir, &engine, session.opened.device.is_virtual());
     let mut bench =
         OnDevice { of: benchmark, done: 0, began, resets: Nanos::ZERO, cut_short: 0, enforcer, page };
     let outcome = auto::measure(options, extent, &mut bench);
@@ -87,7 +82,7 @@ fn announce(session: &Session, options: &AutoOptions) {
         plan.preset,
         plan.state,
         plan.seed,
-        session.stored.driven()
+        session::driven(&session.options)
     );
     if let Ok(preview) = uflip_measure::make_plan(plan, options.geometry)
         && Needs::Plan(&preview).writes()
@@ -97,22 +92,13 @@ fn announce(session: &Session, options: &AutoOptions) {
     session.announce(&[]);
 }
 
-/// What a calibration file of before says of other work.
-fn disturbed_before(session: &Session) -> Vec<Disturbed> {
-    // Not there before the first phase; only an addition to a report.
-    let file = read_sealed(&session.dir.join("calibration.json"), "").ok().flatten();
-    file.filter(|file| file.seal != Seal::Changed)
-        .and_then(|file| serde_json::from_value(file.value["interference"].clone()).ok())
-        .unwrap_or_default()
-}
-
 impl OnDevice<'_> {
     fn say(&self, text: &str) {
         self.of.session.shown.say(self.page.as_deref(), text);
     }
 
     /// Adds what is new of `phase` to the stored plan; gives the steps' places.
-    fn store_steps(&mut self, phase: Phase) -> Result<Range<usize>, AutoError> {
+    fn store_steps(&mut self, phase: AutoPhase) -> Result<Range<usize>, AutoError> {
         let (done, count) = (self.done, phase.steps.len());
         let plan = &mut self.of.plan;
         let stored = &plan.steps[done..plan.steps.len().min(done + count)];
@@ -124,23 +110,9 @@ impl OnDevice<'_> {
             plan.steps.extend(phase.steps.into_iter().skip(known));
             plan.skipped.extend(phase.skipped);
             plan.notes.extend(phase.notes);
-            let value = serde_json::to_value(&*plan).map_err(other)?;
-            self.of.session.store.replace_plan(&value).map_err(other)?;
+            self.of.session.store.replace_plan(plan).map_err(other)?;
         }
         Ok(done..done + count)
-    }
-
-    /// The first step that is still to be done: pauses and resets right before
-    /// the first missing run are not known to be done.
-    fn first_to_do(&self, steps: Range<usize>) -> usize {
-        let plan = &self.of.plan.steps;
-        let missing = |step: &Step| matches!(step, Step::Run(run) if !self.of.session.store.has(run.id));
-        let any_run = plan[steps.clone()].iter().any(|step| matches!(step, Step::Run(_)));
-        let Some(first) = plan[steps.clone()].iter().position(missing).map(|at| steps.start + at) else {
-            return if any_run { steps.end } else { steps.start };
-        };
-        let before = plan[steps.start..first].iter().rposition(|step| matches!(step, Step::Run(_)));
-        before.map_or(steps.start, |at| steps.start + at + 1)
     }
 
     fn execute(&mut self, steps: Range<usize>, main: bool) -> Result<bool, AutoError> {
@@ -170,28 +142,15 @@ impl OnDevice<'_> {
         self.cut_short += finished.cut_short;
         Ok(finished.stopped)
     }
-
-    /// On a device in virtual time: does again what was done before.
-    fn replay(&mut self, steps: Range<usize>) -> Result<bool, AutoError> {
-        let Benchmark { session, plan, .. } = &mut *self.of;
-        let (shown, page) = (session.shown, self.page.as_deref());
-        let (resets, enforcer) = (&mut self.resets, &mut self.enforcer);
-        let mut resetter = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
-            enforcer
-                .enforce(request, device, stop, &|text| shown.say(page, text))
-                .inspect(|end: &RunEnd| *resets = *resets + end.elapsed)
-        };
-        replay_steps(plan, steps, &mut *session.opened.device, &mut resetter, &STOP).map_err(other)
-    }
 }
 
 impl Bench for OnDevice<'_> {
-    fn stored(&self) -> Stored<'_> {
+    fn stored(&self) -> StoredPlan<'_> {
         let plan = &self.of.plan;
-        Stored { steps: &plan.steps[self.done..], skipped: &plan.skipped, notes: &plan.notes }
+        StoredPlan { steps: &plan.steps[self.done..], skipped: &plan.skipped, notes: &plan.notes }
     }
 
-    fn perform(&mut self, phase: Phase) -> Result<(), AutoError> {
+    fn perform(&mut self, phase: AutoPhase) -> Result<(), AutoError> {
         let (main, held) = (phase.main, phase.held);
         let steps = self.store_steps(phase)?;
         if main {
@@ -201,16 +160,13 @@ impl Bench for OnDevice<'_> {
             self.done = steps.end;
             return Ok(());
         }
-        let first = self.first_to_do(steps.clone());
-        let mut stopped = false;
-        if self.of.session.opened.device.is_virtual() && first > steps.start {
-            let store = &self.of.session.store;
-            for (again, span) in gaps::spans(&self.of.plan, steps.clone(), |id| store.has(id)) {
-                stopped = stopped || if again { self.replay(span)? } else { self.execute(span, main)? };
-            }
-        } else if first < steps.end {
-            stopped = self.execute(first..steps.end, main)?;
-        }
+        // In virtual time what is done already is done again.
+        let store = &self.of.session.store;
+        let first = match self.of.session.opened.device.is_virtual() {
+            true => steps.start,
+            false => left::first_to_do(&self.of.plan, steps.clone(), |id| store.has(id)),
+        };
+        let stopped = first < steps.end && self.execute(first..steps.end, main)?;
         self.done = steps.end;
         if stopped { Err(AutoError::Stopped) } else { Ok(()) }
     }
@@ -223,13 +179,12 @@ impl Bench for OnDevice<'_> {
         self.say(news);
         let mut calibration = calibration.clone();
         calibration.interference = self.of.session.probing.disturbed();
-        let value = serde_json::to_value(&calibration).map_err(other)?;
-        self.of.session.store.replace_calibration(&value).map_err(other)
+        self.of.session.store.replace_calibration(&calibration).map_err(other)
     }
 
     fn left(&self) -> Option<Nanos> {
         let spent =
             self.of.session.opened.device.now().saturating_sub(self.began).saturating_sub(self.resets);
-        self.of.options.budget_ns.map(|total| total.saturating_sub(spent))
+        self.of.budget.map(|total| total.saturating_sub(spent))
     }
 }

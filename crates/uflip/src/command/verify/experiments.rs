@@ -4,26 +4,24 @@
 //! | experiment | papers | how |
 //! |---|---|---|
 //! | the nine micro-benchmarks | 000/001, Table 3, figures 3, 4, 6, 7 | `uflip run` |
-//! | what random writes leave behind | 000/001, 4.3 and figure 5 | `uflip job`, [`LINGERING`] |
+//! | what random writes leave behind | 000/001, 4.3 and figure 5 | `uflip job`, [`LASTING`] |
 //! | a new device | 000/001, 4.1 | `uflip job`, [`NEW`] |
 //! | the logical block | 002, 4.1 | `uflip logical-block` |
 //! | Table 3.1, recovery, spikes | 004, 3.3 and appendix C | `uflip job`, [`job_of`] |
 
-use super::{Figures, standard};
 use crate::args::MethodArg;
-use crate::command::job::{self, Simulated};
+use crate::command::job;
 use crate::command::plan::Wanted;
 use crate::command::{logical_block, run};
 use crate::target::Target;
-use anyhow::Context;
 use std::path::Path;
+use uflip_analysis::verification::jobs::{job_figures, lasting_figures, new_figures};
+use uflip_analysis::verification::{Figures, standard};
 use uflip_device::{Bytes, Nanos};
-use uflip_measure::detect::lingering::lingering;
-use uflip_store::{RunRow, read_records};
 
 /// Section 4.3: sequential reads, a batch of random writes, sequential reads
 /// again, after the whole device was written at random and has calmed down.
-const LINGERING: &str = "\
+const LASTING: &str = "\
 state  rw bs=128K bytes=CAPACITY
 calm   sr bs=32K count=8192 start=0
 before sr bs=32K count=4096 start=0
@@ -74,7 +72,7 @@ pub enum Experiment {
     /// The nine micro-benchmarks.
     Standard,
     /// What random writes leave behind.
-    Lingering,
+    Lasting,
     /// A new device.
     New,
     /// The logical block.
@@ -106,9 +104,9 @@ pub fn measure(experiment: Experiment, name: &str, how: How, folder: &Path) -> a
             let pause_between = (how.method == MethodArg::Fixed).then(|| Nanos::from_secs(5));
             let wanted = Wanted { pause_between, ..Wanted::by(how.method) };
             run::measure_simulated(target, seed, folder, wanted)?;
-            standard::figures(folder)
+            Ok(standard::figures(folder)?)
         }
-        Experiment::Lingering => lingering_figures(&job(LINGERING)?),
+        Experiment::Lasting => Ok(lasting_figures(&job(LASTING)?)?),
         Experiment::New => Ok(new_figures(&job(NEW)?)),
         Experiment::LogicalBlock => {
             let mut found = Figures::default();
@@ -116,56 +114,6 @@ pub fn measure(experiment: Experiment, name: &str, how: How, folder: &Path) -> a
             found.put("logical_block_mb", block.map(|b| b.0 as f64 / f64::from(1 << 20)));
             Ok(found)
         }
-        Experiment::Job => job_figures(&job(&job_of(name))?),
+        Experiment::Job => Ok(job_figures(&job(&job_of(name))?)?),
     }
-}
-
-fn only<'a>(of: &'a Simulated, line: &'a str) -> anyhow::Result<&'a RunRow> {
-    of.runs(line).next().map(|(_, row)| row).with_context(|| format!("the line {line} was not measured"))
-}
-
-fn lingering_figures(of: &Simulated) -> anyhow::Result<Figures> {
-    let records = |line| anyhow::Ok(read_records(&of.contents.dir.join(&only(of, line)?.records.file))?);
-    let (before, after) = (records("before")?, records("after")?);
-    let response = |of: &[uflip_device::IoRecord]| of.iter().map(|r| r.response().0).collect::<Vec<u64>>();
-    let submit: Vec<u64> = after.iter().map(|r| r.submit().0).collect();
-    let lingers = lingering(&response(&before), &response(&after), &submit);
-    let mut found = Figures::default();
-    found.put("lingering_reads", lingers.map(|l| l.affected_ios as f64));
-    found.put("lingering_s", lingers.map(|l| l.affected_ns as f64 / 1e9));
-    Ok(found)
-}
-
-fn new_figures(of: &Simulated) -> Figures {
-    let mean_ms = |line| only(of, line).ok().and_then(|row| row.stats.all.mean_ns).map(|ns| ns / 1e6);
-    let mut found = Figures::default();
-    found.put("new_rw_16k_ms", mean_ms("new"));
-    found.put("used_rw_16k_ms", mean_ms("used"));
-    found.put("used_over_new", mean_ms("used").zip(mean_ms("new")).map(|(used, new)| used / new));
-    found
-}
-
-fn job_figures(of: &Simulated) -> anyhow::Result<Figures> {
-    let report = of.report()?;
-    let mut found = Figures::default();
-    let columns = ["sr_512", "rr_512", "sw_512", "rw_512", "sr_2m", "rr_2m", "sw_2m", "rw_2m"];
-    for (column, mb_per_s) in columns.into_iter().zip(report.table31_mb_per_s) {
-        found.put(column, mb_per_s);
-    }
-    if let Some(recovery) = report.recovery.first() {
-        let first = recovery.windows_mb_per_s.first().copied();
-        found.put("after_burst", first.zip(recovery.steady_mb_per_s).map(|(first, steady)| first / steady));
-        found.put("recovery_s", recovery.recovery_to_steady_s);
-    }
-    if let Some(spikes) = report.spikes.iter().find(|s| s.line == "many").map(|s| &s.spikes) {
-        found.put("first_spike_ios", Some(spikes.first_io as f64));
-        found.put("spike_period_ios", spikes.period_ios.map(|n| n as f64));
-        found.put("spike_s", Some(spikes.height_ns as f64 / 1e9));
-        found.put("between_spikes_s", spikes.between_ns.map(|ns| ns as f64 / 1e9));
-    }
-    let minutes = |line| only(of, line).ok().map(|row| row.outcome.end.elapsed.as_secs_f64() / 60.0);
-    found.put("whole_min", minutes("whole"));
-    found.put("whole_after_random_min", minutes("after"));
-    found.put("whole_again_min", minutes("again"));
-    Ok(found)
 }

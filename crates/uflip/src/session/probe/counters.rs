@@ -2,7 +2,7 @@
 //! the timed loop. Simulated devices answer with what they really did.
 
 use super::Probe;
-use uflip_device::{Counters, Device, RunEnd};
+use uflip_device::{Counters, RunEnd};
 use uflip_measure::run::Probes;
 
 /// Asks the device.
@@ -12,12 +12,11 @@ pub struct OwnCounters {
 }
 
 impl Probe for OwnCounters {
-    fn before(&mut self, device: &dyn Device) {
-        self.before = device.counters();
+    fn before(&mut self, counters: Option<Counters>) {
+        self.before = counters;
     }
 
-    fn after(&mut self, _: u32, _: &RunEnd, device: &dyn Device, said: &mut Probes) {
-        let after = device.counters();
+    fn after(&mut self, _: u32, _: &RunEnd, after: Option<Counters>, said: &mut Probes) {
         said.counters = after.zip(self.before).map(|(after, before)| after.since(&before));
     }
 }

@@ -11,15 +11,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use uflip_device::identity::{SysPaths, disk_of};
-use uflip_device::{Device, Nanos, RunEnd};
-use uflip_measure::auto::interference::{Disturbed, PERIOD, Sample, compare};
+use uflip_device::{Counters, Nanos, RunEnd};
+use uflip_measure::auto::interference::{Disturbed, PERIOD, SystemSample, compare};
 use uflip_measure::run::Probes;
 
 /// Watches what else goes on.
 pub struct Interference {
     /// Major and minor number of the device beneath.
     device: Option<(u64, u64)>,
-    before: Sample,
+    before: SystemSample,
+    /// When it was taken.
+    since: Instant,
     peak: Arc<Mutex<Peak>>,
 }
 
@@ -101,11 +103,16 @@ impl Interference {
     /// once: then there is nothing to disturb.
     pub fn of(target: &Target) -> Option<Interference> {
         let device = disk_beneath(target.path()?);
-        Some(Interference { device, before: Sample::default(), peak: Arc::default() })
+        Some(Interference {
+            device,
+            before: SystemSample::default(),
+            since: Instant::now(),
+            peak: Arc::default(),
+        })
     }
 
-    fn sample(&self) -> Sample {
-        Sample {
+    fn sample(&self) -> SystemSample {
+        SystemSample {
             device_ios: self.device.and_then(|d| completed(&read("/proc/diskstats")?, d)),
             cpu_stall: cpu_stall(),
             io_stall: read("/proc/pressure/io").as_deref().and_then(stall),
@@ -122,14 +129,16 @@ impl Peak {
         let Some(total) = total else { return };
         if let Some((then, before)) = self.last.replace((now, total)) {
             let share = total.saturating_sub(before).as_secs_f64() / (now - then).as_secs_f64().max(1e-9);
+            let share = share.min(1.0);
             self.share = Some(self.share.map_or(share, |peak: f64| peak.max(share)));
         }
     }
 }
 
 impl Probe for Interference {
-    fn before(&mut self, _: &dyn Device) {
+    fn before(&mut self, _: Option<Counters>) {
         self.peak = Arc::default();
+        self.since = Instant::now();
         self.before = self.sample();
     }
 
@@ -141,8 +150,12 @@ impl Probe for Interference {
         Some(Sampler { every: PERIOD.into(), sample: Box::new(sample) })
     }
 
-    fn after(&mut self, run: u32, end: &RunEnd, _: &dyn Device, said: &mut Probes) {
-        let found = compare(run, end.ios, end.elapsed, &self.before, &self.sample());
+    fn after(&mut self, run: u32, end: &RunEnd, _: Option<Counters>, said: &mut Probes) {
+        let now = self.sample();
+        // The samples stand around the run, with the making of its streams: the counters
+        // are of all that time and not of the run's own.
+        let apart = Nanos(self.since.elapsed().as_nanos() as u64).max(end.elapsed);
+        let found = compare(run, end.ios, apart, &self.before, &now);
         let cpu_stall_peak_share = self.peak.lock().unwrap_or_else(PoisonError::into_inner).share;
         said.interference = Some(Disturbed { cpu_stall_peak_share, ..found });
     }

@@ -1,22 +1,22 @@
 //! A chart becomes marks with places, in points of 1/72 inch.
 //!
 //! Letters are taken to be 0.53 of their size wide, which Helvetica needs on
-//! average and is more than the pixel font needs. Labels that would touch are left out,
-//! never their ticks.
+//! average. Labels that would touch are left out, never their ticks.
 
-use super::{Axis, Chart, Ink, Look, Scale, Series, Shape};
+use super::scale::part;
+use super::{At, Chart, ChartNote, Ink, Look, Series, Shape};
 
 /// Width and height of a figure in a paper's column: 84.7 mm by 56.4 mm.
-pub const COLUMN: [f64; 2] = [240.0, 160.0];
+pub(crate) const COLUMN: [f64; 2] = [240.0, 160.0];
 
 /// Letters of axes and legends, in points.
-pub const FONT: f64 = 7.0;
+pub(crate) const FONT: f64 = 7.0;
 /// Part of a letter's size that it is wide.
 const WIDE: f64 = 0.53;
 
 /// Where a text hangs on its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anchor {
+pub(crate) enum Anchor {
     /// It begins there.
     Start,
     /// It is centred there.
@@ -27,7 +27,7 @@ pub enum Anchor {
 
 /// Something drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Mark {
+pub(crate) enum Mark {
     /// A filled rectangle: x, y, width, height.
     Rect([f64; 4], Ink),
     /// A line through points; dashes and gaps in points, zeros for none.
@@ -53,6 +53,19 @@ pub enum Mark {
         ink: Ink,
         /// White inside.
         hollow: bool,
+        /// Which point of the data it is.
+        tip: Option<u32>,
+    },
+    /// From one value up to another: across, and both ends.
+    Whisker([f64; 3], Ink),
+    /// A circle without an inside.
+    Ring {
+        /// Its centre.
+        at: [f64; 2],
+        /// Half its width.
+        size: f64,
+        /// Its colour.
+        ink: Ink,
     },
     /// Letters on one line; `at` is on their base line.
     Text {
@@ -69,21 +82,18 @@ pub enum Mark {
     },
 }
 
+/// A whisker's lines, and how wide they are.
+pub(crate) fn whisker([x, bottom, top]: [f64; 3]) -> ([[[f64; 2]; 2]; 3], f64) {
+    let bar = |y| [[x - 1.6, y], [x + 1.6, y]];
+    ([[[x, bottom], [x, top]], bar(bottom), bar(top)], 0.6)
+}
+
 /// The rectangle of the curves.
 struct Frame {
     left: f64,
     right: f64,
     top: f64,
     bottom: f64,
-}
-
-fn part(axis: &Axis, value: f64) -> f64 {
-    let [low, high] = axis.ends;
-    let part = match axis.scale {
-        Scale::Linear => (value - low) / (high - low),
-        Scale::Log => (value / low).ln() / (high / low).ln(),
-    };
-    if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 impl Frame {
@@ -106,22 +116,26 @@ fn text(at: [f64; 2], anchor: Anchor, ink: Ink, text: impl Into<String>) -> Mark
 }
 
 /// The chart's marks within `size` (width, height), in the order of drawing.
-pub fn layout(chart: &Chart, size: [f64; 2]) -> Vec<Mark> {
+pub(crate) fn layout(chart: &Chart, size: [f64; 2]) -> Vec<Mark> {
     let widest = chart.y.ticks.iter().map(|(_, label)| width(label)).fold(0.0, f64::max);
     let legend = legend_rows(chart, size[0] - widest - 20.0);
     let frame = Frame {
-        left: widest + 16.0,
+        left: widest + if chart.y.label.is_empty() { 6.0 } else { 16.0 },
         right: size[0] - 5.0,
         top: 5.0 + legend.len() as f64 * (FONT + 3.0),
         bottom: size[1] - 23.0,
     };
     let mut marks = vec![Mark::Rect([0.0, 0.0, size[0], size[1]], Ink::Paper)];
     shades(chart, &frame, &mut marks);
+    areas(chart, &frame, &mut marks);
     axis_y(chart, &frame, &mut marks);
     axis_x(chart, &frame, size, &mut marks);
+    let mut row = 0;
+    chart.notes.iter().for_each(|note| behind(chart, note, &frame, &mut row, &mut marks));
     for series in &chart.series {
         curve(chart, series, &frame, &mut marks);
     }
+    chart.notes.iter().for_each(|note| ring(chart, note, &frame, &mut marks));
     legend_marks(&legend, &frame, &mut marks);
     marks
 }
@@ -133,6 +147,58 @@ fn shades(chart: &Chart, frame: &Frame, marks: &mut Vec<Mark>) {
         if width(word) < right - left {
             marks.push(text([left + 2.0, frame.top + FONT], Anchor::Start, Ink::Soft, word));
         }
+    }
+}
+
+/// What lies below a note's value across.
+fn areas(chart: &Chart, frame: &Frame, marks: &mut Vec<Mark>) {
+    for note in &chart.notes {
+        if let At::UpTo(value) = note.at {
+            let wide = frame.x(chart, value) - frame.left;
+            marks.push(Mark::Rect([frame.left, frame.top, wide, frame.bottom - frame.top], Ink::Shade));
+        }
+    }
+}
+
+/// A note's line behind the curves, with its word where there is room: each in a row of its own.
+fn behind(chart: &Chart, note: &ChartNote, frame: &Frame, row: &mut u32, marks: &mut Vec<Mark>) {
+    match note.at {
+        At::Level(value) => {
+            let y = frame.y(chart, value);
+            let points = vec![[frame.left, y], [frame.right, y]];
+            marks.push(Mark::Line { points, ink: note.ink, width: 0.6, dash: [0.6, 1.8] });
+            marks.push(text([frame.right - 2.0, y - 2.0], Anchor::End, Ink::Text, &note.label));
+        }
+        At::UpTo(value) | At::Across(value) => {
+            let x = frame.x(chart, value);
+            let points = vec![[x, frame.top], [x, frame.bottom]];
+            marks.push(Mark::Line { points, ink: note.ink, width: 0.7, dash: [2.4, 1.8] });
+            let (anchor, aside) = away(frame, x);
+            let y = frame.top + FONT + f64::from(*row) * (FONT + 1.5);
+            marks.push(text([x + aside * 3.0, y], anchor, Ink::Text, &note.label));
+            *row += 1;
+        }
+        At::Point(_) => {}
+    }
+}
+
+/// A ring around a point, with its word at the side that is free.
+fn ring(chart: &Chart, note: &ChartNote, frame: &Frame, marks: &mut Vec<Mark>) {
+    let At::Point([x, y]) = note.at else { return };
+    let at = [frame.x(chart, x), frame.y(chart, y)];
+    marks.push(Mark::Ring { at, size: 4.5, ink: Ink::Text });
+    if !note.label.is_empty() {
+        let (anchor, aside) = away(frame, at[0]);
+        marks.push(text([at[0] + aside * 6.5, at[1] - 3.5], anchor, Ink::Text, &note.label));
+    }
+}
+
+/// How a word hangs beside `x`, and at which side: the one with room.
+fn away(frame: &Frame, x: f64) -> (Anchor, f64) {
+    if x > frame.left + (frame.right - frame.left) * 0.65 {
+        (Anchor::End, -1.0)
+    } else {
+        (Anchor::Start, 1.0)
     }
 }
 
@@ -150,10 +216,10 @@ fn axis_y(chart: &Chart, frame: &Frame, marks: &mut Vec<Mark>) {
             free = y - FONT * 0.6;
         }
     }
-    let middle = (frame.top + frame.bottom) / 2.0;
-    let at = [FONT + 1.0, middle];
-    let label = chart.y.label.clone();
-    marks.push(Mark::Text { at, anchor: Anchor::Middle, upwards: true, ink: Ink::Text, text: label });
+    if !chart.y.label.is_empty() {
+        let (at, text) = ([FONT + 1.0, (frame.top + frame.bottom) / 2.0], chart.y.label.clone());
+        marks.push(Mark::Text { at, anchor: Anchor::Middle, upwards: true, ink: Ink::Text, text });
+    }
 }
 
 fn axis_x(chart: &Chart, frame: &Frame, size: [f64; 2], marks: &mut Vec<Mark>) {
@@ -181,20 +247,18 @@ fn curve(chart: &Chart, series: &Series, frame: &Frame, marks: &mut Vec<Mark>) {
         let Some([low, high]) = point.span else { continue };
         let ([x, bottom], [_, top]) = (place(point.x, low), place(point.x, high));
         if bottom - top > 0.5 {
-            marks.push(line(vec![[x, bottom], [x, top]], look.ink, 0.6));
-            for y in [bottom, top] {
-                marks.push(line(vec![[x - 1.6, y], [x + 1.6, y]], look.ink, 0.6));
-            }
+            marks.push(Mark::Whisker([x, bottom, top], look.ink));
         }
     }
     if let Some(dash) = look.line {
         let points = series.points.iter().map(|p| place(p.x, p.y)).collect();
-        marks.push(Mark::Line { points, ink: look.ink, width: 0.9, dash });
+        marks.push(Mark::Line { points, ink: look.ink, width: look.width, dash });
     }
     if let Some(shape) = look.shape {
         for point in &series.points {
             let at = place(point.x, point.y);
-            marks.push(Mark::Shape { shape, at, size: look.size, ink: look.ink, hollow: look.hollow });
+            let (ink, hollow, tip) = (look.ink, look.hollow, point.tip);
+            marks.push(Mark::Shape { shape, at, size: look.size, ink, hollow, tip });
         }
     }
 }
@@ -227,51 +291,15 @@ fn legend_marks(rows: &[Vec<Entry>], frame: &Frame, marks: &mut Vec<Mark>) {
             let left = frame.left + at;
             if let Some(dash) = look.line {
                 let points = vec![[left, y], [left + 13.0, y]];
-                marks.push(Mark::Line { points, ink: look.ink, width: 0.9, dash });
+                marks.push(Mark::Line { points, ink: look.ink, width: look.width, dash });
             }
             if let Some(shape) = look.shape {
                 let size = look.size.max(1.4);
                 let at = [left + 6.5, y];
-                marks.push(Mark::Shape { shape, at, size, ink: look.ink, hollow: look.hollow });
+                let (ink, hollow) = (look.ink, look.hollow);
+                marks.push(Mark::Shape { shape, at, size, ink, hollow, tip: None });
             }
             marks.push(text([left + 16.0, y + FONT * 0.35], Anchor::Start, Ink::Text, label));
         }
     }
-}
-
-/// Ticks of 1, 2 and 5 times a power of ten that enclose `low` to `high`.
-pub(crate) fn log_ticks(low: f64, high: f64) -> Vec<f64> {
-    let decade = low.log10().floor() as i32;
-    let all = (decade..decade + 25).flat_map(|d| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(d)));
-    let mut ticks: Vec<f64> = Vec::new();
-    for tick in all {
-        if tick <= low * 1.000_001 {
-            ticks.clear();
-        }
-        ticks.push(tick);
-        if tick >= high * 0.999_999 && ticks.len() > 1 {
-            break;
-        }
-    }
-    ticks
-}
-
-/// Those of `ticks` that there is room for: powers of ten where they are many.
-pub(crate) fn thinned(ticks: &[f64], most: usize) -> Vec<f64> {
-    if ticks.len() <= most {
-        return ticks.to_vec();
-    }
-    let decade = |t: &f64| (t.log10() - t.log10().round()).abs() < 1e-6;
-    ticks.iter().copied().filter(decade).collect()
-}
-
-/// Round values from `low` to beyond `high`, about `most` of them.
-pub(crate) fn linear_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
-    let raw = ((high - low) / most as f64).max(f64::MIN_POSITIVE);
-    let power = 10f64.powf(raw.log10().floor());
-    let step =
-        [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= raw * 0.999_999).unwrap_or(raw);
-    let first = (low / step).floor() as i64;
-    let last = (high / step - 1e-9).ceil() as i64;
-    (first..=last.max(first + 1)).map(|n| n as f64 * step).collect()
 }

@@ -1,18 +1,18 @@
 //! Random devices with a known truth.
 //!
 //! Method: what is drawn spans what the paper's devices do (paper 001, section
-//! 5 and Table 3): writes of 0.05 to 2 ms, random writes 6 to 60 times dearer on
-//! average, dear ones in cycles of 4 to 300 IOs in three quarters of the devices
+//! 5 and Table 3): writes of 0.05 to 2 ms, random writes 6 to 60 times more expensive on
+//! average, expensive ones in cycles of 4 to 300 IOs in three quarters of the devices
 //! and at random in the others, jitter of up to a tenth, noise of 1 to 30 %,
 //! outliers in half, a drift in a fifth (x1.1 to x1.5 over 400,000
 //! writes). A start-up phase is in half of them,
-//! at least two cycles long (at random: ten dear IOs): what is shorter cannot be
-//! told from luck. Lingering is in half, an area of cheap random writes in three
+//! at least two cycles long (at random: ten expensive IOs): what is shorter cannot be
+//! told from luck. A lasting effect is in half, an area of cheap random writes in three
 //! quarters, an alignment unit in half; 1 to 64 streams are cheap.
 
+use super::Truth;
 use uflip_device::Bytes;
 use uflip_device::rng::Rng;
-use uflip_sim::Truth;
 
 const MIB: f64 = 1048576.0;
 
@@ -38,7 +38,7 @@ pub fn draw(rng: &mut Rng) -> Truth {
     let natural = if periodic { 2.0 * period } else { 10.0 / share };
     let natural = natural.max(20.0);
     let start_up = log_uniform(rng, natural, (natural * 1.5).max(600.0)).round();
-    let lingering = log_uniform(rng, 0.2e9, (16_000.0 * sr_ns).min(5e9));
+    let lasting = log_uniform(rng, 0.2e9, (16_000.0 * sr_ns).min(5e9));
     let unit = 1024u64 << rng.below(6);
     let area = chance(rng, 45).then_some(log_uniform(rng, MIB, 64.0 * MIB));
     // In an area of no more IOs than streams, random writes look like streams.
@@ -48,14 +48,14 @@ pub fn draw(rng: &mut Rng) -> Truth {
         sr_ns,
         rr_ns: sr_ns * log_uniform(rng, 1.0, 5.0),
         sw_ns,
-        dear_ns: sw_ns * (1.0 + (ratio - 1.0) / share),
-        dear_share: share,
+        expensive_ns: sw_ns * (1.0 + (ratio - 1.0) / share),
+        expensive_share: share,
         period_ios: periodic.then_some(period),
         jitter: if chance(rng, 30) { 0.0 } else { 0.1 * rng.unit() },
         start_up_ios: chance(rng, 30).then_some(start_up as u64),
-        refill_ns: lingering.max(0.3e9),
-        lingering_ns: chance(rng, 30).then_some(lingering),
-        lingering_factor: log_uniform(rng, 1.3, 4.0),
+        refill_ns: lasting.max(0.3e9),
+        lasting_ns: chance(rng, 30).then_some(lasting),
+        lasting_factor: log_uniform(rng, 1.3, 4.0),
         area_bytes: area.map(|bytes| bytes as u64),
         partitions: log_uniform(rng, 1.0, most).round() as u32,
         unit_bytes: chance(rng, 30).then_some(unit),

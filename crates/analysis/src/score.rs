@@ -1,12 +1,15 @@
 //! What was found on a device, held against its truth, and the sums over many.
+//!
+//! Method: one [`Tally`] a quantity: found as close as asked, missed, off, or found where
+//! it is not. Whose truth it is, a device in virtual time or another, nobody asks here.
 
-use crate::lab::Measured;
+use crate::Profile;
 use serde_json::{Value, json};
+use uflip_measure::auto::findings::Calibration;
 use uflip_measure::detect::interval::batch_means;
 use uflip_measure::detect::period::period;
 use uflip_measure::run::RunSpec;
 use uflip_measure::{Baseline, Plan};
-use uflip_sim::Truth;
 
 /// How often a quantity was found, and how far off.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,8 +99,8 @@ pub struct Score {
     pub start_up: Tally,
     /// Period of RW, within 10 %.
     pub period: Tally,
-    /// What lingers, within a factor of two.
-    pub lingering: Tally,
+    /// What lasts, within a factor of two.
+    pub lasting: Tally,
     /// Locality area, within a power of two.
     pub area: Tally,
     /// Partitions, within a power of two.
@@ -106,7 +109,7 @@ pub struct Score {
     pub unit: Tally,
     /// Drift of the state by more than 10 %.
     pub drift: Tally,
-    /// Pauses between runs shorter than what lingers.
+    /// Pauses between runs shorter than what lasts.
     pub short_pauses: u64,
     /// Intervals of a baseline run's mean, and those that hold the truth.
     pub intervals: u64,
@@ -125,7 +128,39 @@ pub struct Score {
     pub devices: u64,
 }
 
-/// How much dearer writes had become when the plan's runs began, and at the end.
+/// What is so of a device, as far as it is held against what is found. Times in
+/// nanoseconds, lengths in IOs; `None` where the device has no such thing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KnownFigures {
+    /// Start-up of random writes.
+    pub start_up_ios: Option<u64>,
+    /// Period of random writes.
+    pub period_ios: Option<f64>,
+    /// For how long reads are slow after an expensive write.
+    pub lasting_ns: Option<f64>,
+    /// The area in which random writes are cheap.
+    pub area_bytes: Option<u64>,
+    /// Streams of writes that are cheap at once.
+    pub partitions: u32,
+    /// Writes at multiples of it are aligned.
+    pub unit_bytes: Option<u64>,
+    /// Means of SR, RR, SW and RW; `None` on a device that drifts.
+    pub means_ns: Option<[f64; 4]>,
+}
+
+/// What was measured on a device, and what was found.
+pub struct MeasuredFigures<'a> {
+    /// What it boils down to.
+    pub profile: &'a Profile,
+    /// What the method found.
+    pub calibration: &'a Calibration,
+    /// What was planned.
+    pub plan: &'a Plan,
+    /// The response times of a run, less its first IOs.
+    pub responses: &'a dyn Fn(u32, u64) -> Vec<u64>,
+}
+
+/// How much more expensive writes had become when the plan's runs began, and at the end.
 pub struct Drifted {
     /// At the end of the probe before the plan.
     pub before: f64,
@@ -138,20 +173,19 @@ fn ios(runs: impl Iterator<Item = RunSpec>) -> u64 {
 }
 
 /// Holds what was found on one device against its truth.
-pub fn score(truth: &Truth, drifted: &Drifted, measured: &Measured, fixed: &Plan) -> Score {
+pub fn score(truth: &KnownFigures, drifted: &Drifted, measured: &MeasuredFigures<'_>, fixed: &Plan) -> Score {
     let mut s = Score { devices: 1, ..Score::default() };
-    let (profile, found) = (&measured.profile, &measured.calibration);
+    let (profile, found) = (measured.profile, measured.calibration);
     for baseline in Baseline::ALL {
         let truth = truth.start_up_ios.filter(|_| baseline == Baseline::Rw);
         s.start_up.count(truth.map(|n| n as f64), profile.start_up_ios.of(baseline).map(|n| n as f64), 2.0);
     }
-    let cycle = truth.period_ios.filter(|_| truth.dear_share < 1.0);
-    s.period.count(cycle, profile.period_ios.rw, 1.1);
+    s.period.count(truth.period_ios, profile.period_ios.rw, 1.1);
     let longest = found.pause.iter().flat_map(|p| &p.tests).filter_map(|t| t.found);
     let longest = longest.map(|l| l.affected_ns as f64).reduce(f64::max);
-    s.lingering.count(truth.lingering_ns, longest, 2.0);
+    s.lasting.count(truth.lasting_ns, longest, 2.0);
     let pause = found.pause.as_ref().map_or(0.0, |p| p.between_runs.0 as f64);
-    s.short_pauses = u64::from(truth.lingering_ns.is_some_and(|l| l > pause));
+    s.short_pauses = u64::from(truth.lasting_ns.is_some_and(|l| l > pause));
     let number = |n: u64| n as f64;
     s.area.count(truth.area_bytes.map(number), profile.locality.area_bytes.map(|n| n as f64), 2.0);
     let streams = (truth.partitions > 1).then_some(f64::from(truth.partitions));
@@ -170,11 +204,8 @@ pub fn score(truth: &Truth, drifted: &Drifted, measured: &Measured, fixed: &Plan
 }
 
 /// The interval of each baseline run's mean, on devices that do not drift.
-fn means(s: &mut Score, truth: &Truth, measured: &Measured) {
-    if truth.drift != 0.0 {
-        return;
-    }
-    let [sr, rr, sw, rw] = truth.means_ns();
+fn means(s: &mut Score, truth: &KnownFigures, measured: &MeasuredFigures<'_>) {
+    let Some([sr, rr, sw, rw]) = truth.means_ns else { return };
     for (run, baseline) in measured.plan.runs().filter_map(|run| Some((run, run.baseline()?))) {
         let truth = match baseline {
             Baseline::Sr => sr,
@@ -182,7 +213,7 @@ fn means(s: &mut Score, truth: &Truth, measured: &Measured) {
             Baseline::Sw => sw,
             Baseline::Rw => rw,
         };
-        let running = measured.memory.responses(run.id, run.io_ignore);
+        let running = (measured.responses)(run.id, run.io_ignore);
         let Some(interval) = batch_means(&running, period(&running).map(|p| p.ios), 0.95) else { continue };
         s.intervals += 1;
         s.held += u64::from((interval.low_ns..=interval.high_ns).contains(&truth));
@@ -196,7 +227,7 @@ impl Score {
         let pairs = [
             (&mut self.start_up, &other.start_up),
             (&mut self.period, &other.period),
-            (&mut self.lingering, &other.lingering),
+            (&mut self.lasting, &other.lasting),
             (&mut self.area, &other.area),
             (&mut self.partitions, &other.partitions),
             (&mut self.unit, &other.unit),
@@ -231,7 +262,7 @@ impl Score {
             "devices": self.devices,
             "start_up": self.start_up.to_json(),
             "period": self.period.to_json(),
-            "lingering": self.lingering.to_json(),
+            "lasting": self.lasting.to_json(),
             "pauses_too_short": self.short_pauses,
             "locality_area": self.area.to_json(),
             "partitions": self.partitions.to_json(),

@@ -3,55 +3,9 @@
 //!
 //! Texts are escaped; nothing but what is drawn here reaches the markup.
 
-use super::layout::{Anchor, FONT, Mark};
+use super::layout::{Anchor, FONT, Mark, whisker};
 use super::{Ink, Shape};
 use std::fmt::Write;
-
-impl Ink {
-    /// Red, green and blue.
-    pub fn rgb(self) -> [u8; 3] {
-        match self {
-            Ink::Text => [0x1b, 0x1f, 0x24],
-            Ink::Soft => [0x45, 0x4c, 0x55],
-            Ink::Frame => [0x6b, 0x6f, 0x76],
-            Ink::Grid => [0xe3, 0xe3, 0xde],
-            Ink::Shade => [0xef, 0xef, 0xe8],
-            Ink::Paper => [0xff, 0xff, 0xff],
-            Ink::Sr => [0x3a, 0x9b, 0xd9],
-            Ink::Rr => [0x00, 0x60, 0xa0],
-            Ink::Sw => [0xe6, 0x9f, 0x00],
-            Ink::Rw => [0xc8, 0x4e, 0x00],
-            Ink::Other(at) => {
-                let six = [
-                    [0x00, 0x60, 0xa0],
-                    [0xc8, 0x4e, 0x00],
-                    [0x00, 0x9e, 0x73],
-                    [0xb4, 0x5a, 0x90],
-                    [0x6b, 0x6f, 0x76],
-                    [0xe6, 0x9f, 0x00],
-                ];
-                six[usize::from(at) % 6]
-            }
-        }
-    }
-
-    /// The class of the colour in a page.
-    fn class(self) -> String {
-        match self {
-            Ink::Text => "i-text".into(),
-            Ink::Soft => "i-soft".into(),
-            Ink::Frame => "i-frame".into(),
-            Ink::Grid => "i-grid".into(),
-            Ink::Shade => "i-shade".into(),
-            Ink::Paper => "i-paper".into(),
-            Ink::Sr => "i-sr".into(),
-            Ink::Rr => "i-rr".into(),
-            Ink::Sw => "i-sw".into(),
-            Ink::Rw => "i-rw".into(),
-            Ink::Other(at) => format!("i-{}", at % 6),
-        }
-    }
-}
 
 /// How colours are told.
 #[derive(Clone, Copy, PartialEq)]
@@ -65,31 +19,26 @@ enum Colours {
 impl Colours {
     fn fill(self, ink: Ink) -> String {
         match self {
-            Colours::Plain => format!("fill=\"{}\"", hex(ink)),
-            Colours::Classes => format!("class=\"f {}\"", ink.class()),
+            Colours::Plain => format!("fill=\"{}\"", ink.hex()),
+            Colours::Classes => format!("class=\"f c-{}\"", ink.name()),
         }
     }
 
     fn stroke(self, ink: Ink) -> String {
         match self {
-            Colours::Plain => format!("fill=\"none\" stroke=\"{}\"", hex(ink)),
-            Colours::Classes => format!("class=\"s {}\"", ink.class()),
+            Colours::Plain => format!("fill=\"none\" stroke=\"{}\"", ink.hex()),
+            Colours::Classes => format!("class=\"s c-{}\"", ink.name()),
         }
     }
 
     /// Filled with one, outlined by the other.
     fn both(self, fill: Ink, stroke: Ink) -> String {
         match self {
-            Colours::Plain => format!("fill=\"{}\" stroke=\"{}\"", hex(fill), hex(stroke)),
-            Colours::Classes if fill == Ink::Paper => format!("class=\"h {}\"", stroke.class()),
-            Colours::Classes => format!("class=\"b {}\"", stroke.class()),
+            Colours::Plain => format!("fill=\"{}\" stroke=\"{}\"", fill.hex(), stroke.hex()),
+            Colours::Classes if fill == Ink::Paper => format!("class=\"h c-{}\"", stroke.name()),
+            Colours::Classes => format!("class=\"b c-{}\"", stroke.name()),
         }
     }
-}
-
-fn hex(ink: Ink) -> String {
-    let [r, g, b] = ink.rgb();
-    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 /// `text` for markup and attributes.
@@ -111,14 +60,14 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// Two decimals, without what they do not need.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".into() } else { text.into() }
 }
 
 /// The marks as an SVG file of `size` points.
-pub fn document(marks: &[Mark], size: [f64; 2], title: &str) -> String {
+pub(crate) fn document(marks: &[Mark], size: [f64; 2], title: &str) -> String {
     let mm = |points: f64| number(points * 25.4 / 72.0);
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}mm\" \
@@ -137,7 +86,7 @@ pub fn document(marks: &[Mark], size: [f64; 2], title: &str) -> String {
 }
 
 /// The marks as a part of a page; its style colours the classes.
-pub fn inline(marks: &[Mark], size: [f64; 2], title: &str) -> String {
+pub(crate) fn inline(marks: &[Mark], size: [f64; 2], title: &str) -> String {
     let mut out = format!(
         "<svg class=\"figure\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
         number(size[0]),
@@ -156,20 +105,20 @@ fn write_mark(out: &mut String, mark: &Mark, colours: Colours) {
             let (x, y, w, h) = (number(*x), number(*y), number(*w), number(*h));
             writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" {}/>", colours.fill(*ink))
         }
-        Mark::Line { points, ink, width, dash } => {
-            let dash = match dash {
-                [0.0, _] => String::new(),
-                [on, off] => format!(" stroke-dasharray=\"{} {}\"", number(*on), number(*off)),
-            };
-            writeln!(
-                out,
-                "<path d=\"{}\" {} stroke-width=\"{}\"{dash} stroke-linejoin=\"round\"/>",
-                path(points),
-                colours.stroke(*ink),
-                number(*width)
-            )
+        Mark::Line { points, ink, width, dash } => line_mark(out, points, *ink, *width, *dash, colours),
+        Mark::Whisker(ends, ink) => {
+            let (lines, width) = whisker(*ends);
+            lines.iter().try_for_each(|line| line_mark(out, line, *ink, width, [0.0, 0.0], colours))
         }
-        Mark::Shape { shape, at, size, ink, hollow } => {
+        Mark::Ring { at: [x, y], size, ink } => writeln!(
+            out,
+            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {} stroke-width=\"0.7\"/>",
+            number(*x),
+            number(*y),
+            number(*size),
+            colours.stroke(*ink)
+        ),
+        Mark::Shape { shape, at, size, ink, hollow, tip: _ } => {
             shape_mark(out, *shape, *at, *size, (*ink, *hollow), colours)
         }
         Mark::Text { at: [x, y], anchor, upwards, ink, text } => {
@@ -188,6 +137,22 @@ fn write_mark(out: &mut String, mark: &Mark, colours: Colours) {
             )
         }
     };
+}
+
+fn line_mark(
+    out: &mut String,
+    points: &[[f64; 2]],
+    ink: Ink,
+    width: f64,
+    dash: [f64; 2],
+    colours: Colours,
+) -> std::fmt::Result {
+    let dash = match dash {
+        [0.0, _] => String::new(),
+        [on, off] => format!(" stroke-dasharray=\"{} {}\"", number(on), number(off)),
+    };
+    let (path, stroke, width) = (path(points), colours.stroke(ink), number(width));
+    writeln!(out, "<path d=\"{path}\" {stroke} stroke-width=\"{width}\"{dash} stroke-linejoin=\"round\"/>")
 }
 
 fn path(points: &[[f64; 2]]) -> String {
@@ -221,18 +186,9 @@ fn shape_mark(
             number(size)
         ),
         other => {
-            let corners = corners(other, [x, y], size);
+            let corner = |[dx, dy]: &[f64; 2]| [x + dx * size, y + dy * size];
+            let corners: Vec<[f64; 2]> = other.corners().iter().map(corner).collect();
             writeln!(out, "<path d=\"{}Z\" {looks} stroke-width=\"0.8\"/>", path(&corners))
         }
     }
-}
-
-/// The corners of a shape that has some.
-pub(super) fn corners(shape: Shape, [x, y]: [f64; 2], size: f64) -> Vec<[f64; 2]> {
-    let unit: &[[f64; 2]] = match shape {
-        Shape::Triangle => &[[0.0, -1.15], [1.1, 0.85], [-1.1, 0.85]],
-        Shape::Diamond => &[[0.0, -1.2], [1.2, 0.0], [0.0, 1.2], [-1.2, 0.0]],
-        Shape::Square | Shape::Circle | Shape::Dot => &[[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
-    };
-    unit.iter().map(|[dx, dy]| [x + dx * size, y + dy * size]).collect()
 }

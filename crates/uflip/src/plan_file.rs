@@ -2,6 +2,7 @@
 //! results folder. Both are checked in one place ([`uflip_measure::plan::check`])
 //! before anything is made.
 
+use crate::target::Target;
 use crate::{input, usage};
 use anyhow::bail;
 use std::path::Path;
@@ -14,7 +15,7 @@ use uflip_store::StoreContents;
 ///
 /// # Errors
 /// [`crate::Usage`] where it is no plan, or none for this target.
-pub(super) fn read(file: &Path, geometry: Geometry) -> anyhow::Result<Plan> {
+pub fn read(file: &Path, target: &Target, geometry: Geometry) -> anyhow::Result<Plan> {
     let name = file.display();
     let text = input::text(file, input::PLAN, "a plan")?;
     let plan: Plan = serde_json::from_str(&text)
@@ -23,6 +24,9 @@ pub(super) fn read(file: &Path, geometry: Geometry) -> anyhow::Result<Plan> {
     if plan.runs().next().is_none() {
         return Err(usage(format!("{name} has no runs; type uflip plan --json to see a plan")));
     }
+    if plan.target != target.to_string() {
+        crate::say!("note: {name} was made for {}, and is measured on {target}", plan.target);
+    }
     Ok(plan)
 }
 
@@ -30,7 +34,7 @@ pub(super) fn read(file: &Path, geometry: Geometry) -> anyhow::Result<Plan> {
 ///
 /// # Errors
 /// [`crate::Usage`] with the first step that is not.
-pub(super) fn fits(plan: &Plan, name: impl std::fmt::Display, geometry: Geometry) -> anyhow::Result<()> {
+pub fn fits(plan: &Plan, name: impl std::fmt::Display, geometry: Geometry) -> anyhow::Result<()> {
     check(plan, geometry).map_err(|fault| usage(format!("{name}: {fault}")))
 }
 
@@ -45,7 +49,7 @@ pub fn stored(contents: &StoreContents) -> anyhow::Result<Plan> {
         bail!("{} was made by {:?} and not by uflip", contents.dir.display(), contents.manifest.tool);
     }
     let Some(plan) = contents.plan.clone() else {
-        let told = contents.damage.iter().find(|damage| damage.file == "plan.json");
+        let told = contents.damage.iter().find(|damage| damage.is_of_plan());
         bail!("{name} is no plan: {}", told.map_or("put it back as it was", |damage| damage.what.as_str()));
     };
     let kept = contents.runs.iter().map(|row| &row.spec);

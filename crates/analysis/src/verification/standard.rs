@@ -6,18 +6,20 @@
 //! micro-benchmark's point are means over its repeats.
 
 use super::Figures;
-use anyhow::Context;
+use crate::profile::{self, Profile, table3_row};
 use std::path::Path;
-use uflip_analysis::profile::{self, Profile, table3_row};
 use uflip_device::IoRecord;
 use uflip_measure::{Baseline, Curve, MicroBenchmark};
-use uflip_store::{RunRow, Store, StoreContents, read_records};
+use uflip_store::{RunRow, Store, StoreContents, StoreError, read_records};
 
 /// Cheap writes take at most so many times a sequential one.
 const CHEAP: f64 = 2.0;
 
 /// All figures of the standard benchmark stored in `folder`.
-pub fn figures(folder: &Path) -> anyhow::Result<Figures> {
+///
+/// # Errors
+/// [`StoreError`] where the results cannot be read.
+pub fn figures(folder: &Path) -> Result<Figures, StoreError> {
     let contents = Store::open(folder)?;
     let profile = profile::build(&contents)?;
     let mut found = Figures::default();
@@ -26,7 +28,7 @@ pub fn figures(folder: &Path) -> anyhow::Result<Figures> {
     effects(&profile, &mut found);
     granularity(&profile, &contents, &mut found);
     pause(&profile, &contents, &mut found);
-    random_writes(&profile, &contents, &mut found).context("records of the random writes")?;
+    random_writes(&profile, &contents, &mut found)?;
     Ok(found)
 }
 
@@ -109,20 +111,20 @@ fn pause(profile: &Profile, contents: &StoreContents, found: &mut Figures) {
     found.put("pause_total", factors.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())));
 }
 
-/// Figure 3: how cheap and dear random writes alternate, and what a run of 512
+/// Figure 3: how cheap and expensive random writes alternate, and what a run of 512
 /// that counts the start-up is off by (section 4.2).
-fn random_writes(profile: &Profile, contents: &StoreContents, found: &mut Figures) -> anyhow::Result<()> {
+fn random_writes(profile: &Profile, contents: &StoreContents, found: &mut Figures) -> Result<(), StoreError> {
     let first = contents.runs.iter().find(|r| r.spec.baseline() == Some(Baseline::Rw));
     let (Some(row), Some(sw_ms)) = (first, profile.baseline_ms.sw) else { return Ok(()) };
     let records = read_records(&contents.dir.join(&row.records.file))?;
     let ms = |r: &IoRecord| r.response().as_millis_f64();
     let start_up = profile.start_up_ios.rw.unwrap_or(0) as usize;
     let running: Vec<f64> = records.iter().skip(start_up).map(ms).collect();
-    let (cheap, dear): (Vec<f64>, Vec<f64>) = running.iter().copied().partition(|t| *t <= CHEAP * sw_ms);
+    let (cheap, expensive): (Vec<f64>, Vec<f64>) = running.iter().copied().partition(|t| *t <= CHEAP * sw_ms);
     let mean = |of: &[f64]| (!of.is_empty()).then(|| of.iter().sum::<f64>() / of.len() as f64);
     found.put("rw_cheap_share", (!running.is_empty()).then(|| cheap.len() as f64 / running.len() as f64));
     found.put("rw_cheap_ms", mean(&cheap));
-    found.put("rw_dear_ms", mean(&dear));
+    found.put("rw_expensive_ms", mean(&expensive));
     let short: Vec<f64> = records.iter().take(512).map(ms).collect();
     found.put("rw_512_over_running", mean(&short).zip(mean(&running)).map(|(s, r)| s / r));
     Ok(())

@@ -33,9 +33,9 @@ const TAIL: f64 = 0.1;
 /// Reads before that are needed.
 const MIN_BEFORE: usize = 16;
 
-/// What lingers.
+/// What lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lingering {
+pub struct LastingEffect {
     /// Reads until response times are back to normal.
     pub affected_ios: u64,
     /// From the submission of the first read after the batch to the completion
@@ -54,11 +54,11 @@ pub struct Lingering {
     pub p_value: f64,
 }
 
-/// What lingers of the batch between the reads `before_ns` and the reads after
+/// What lasts of the batch between the reads `before_ns` and the reads after
 /// it, given by their response times `after_ns` and submission times
 /// `after_submit_ns`. None where the reads after are as those before, or where
 /// either series is too short to tell.
-pub fn lingering(before_ns: &[u64], after_ns: &[u64], after_submit_ns: &[u64]) -> Option<Lingering> {
+pub fn lasting_effect(before_ns: &[u64], after_ns: &[u64], after_submit_ns: &[u64]) -> Option<LastingEffect> {
     assert_eq!(after_ns.len(), after_submit_ns.len(), "each read has a submission time");
     if before_ns.len() < MIN_BEFORE || after_ns.is_empty() {
         return None;
@@ -73,7 +73,7 @@ pub fn lingering(before_ns: &[u64], after_ns: &[u64], after_submit_ns: &[u64]) -
     }
     let last = ios.checked_sub(1)?;
     let end = after_submit_ns[last].saturating_add(after_ns[last]);
-    Some(Lingering {
+    Some(LastingEffect {
         affected_ios: ios as u64,
         affected_ns: end.saturating_sub(after_submit_ns[0]),
         over: (after.len() - ios) as f64 >= TAIL * after.len() as f64,
@@ -85,7 +85,12 @@ pub fn lingering(before_ns: &[u64], after_ns: &[u64], after_submit_ns: &[u64]) -
 }
 
 /// The next phase of reads that are not as those before.
-fn next_phase(before: &[f64], after: &[f64], before_ns: &[u64], after_ns: &[u64]) -> Option<cusum::Phase> {
+fn next_phase(
+    before: &[f64],
+    after: &[f64],
+    before_ns: &[u64],
+    after_ns: &[u64],
+) -> Option<cusum::FirstPhase> {
     if after.is_empty() {
         return None;
     }
@@ -102,14 +107,14 @@ fn next_phase(before: &[f64], after: &[f64], before_ns: &[u64], after_ns: &[u64]
     })
 }
 
-/// The pause between runs: twice what lingers, and at least `floor_ns`.
-pub fn pause_ns(found: Option<&Lingering>, floor_ns: u64) -> u64 {
+/// The pause between runs: twice what lasts, and at least `floor_ns`.
+pub fn pause_ns(found: Option<&LastingEffect>, floor_ns: u64) -> u64 {
     found.map_or(0, |l| l.affected_ns.saturating_mul(2)).max(floor_ns)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Series, gauss, generate};
+    use super::super::synthetic::{SyntheticSeries, gauss, generate};
     use super::*;
     use uflip_device::rng::Rng;
 
@@ -126,12 +131,12 @@ mod tests {
     }
 
     fn reads(ios: usize, seed: u64) -> Vec<u64> {
-        generate(&Series { ios, noise: 0.05, outliers: 0.002, seed, ..Series::default() })
+        generate(&SyntheticSeries { ios, noise: 0.05, outliers: 0.002, seed, ..SyntheticSeries::default() })
     }
 
     /// Paper 001, figure 5: about 3,000 reads and 2.5 s on the Mtron.
     #[test]
-    fn mtron_lingers_for_3000_reads_and_two_and_a_half_seconds() {
+    fn mtrons_effect_lasts_for_3000_reads_and_two_and_a_half_seconds() {
         let mut after = reads(6000, 2);
         let mut rng = Rng::new(9);
         for value in &mut after[..3000] {
@@ -139,7 +144,7 @@ mod tests {
                 *value = (7.5e6 * (0.3 * gauss(&mut rng)).exp()) as u64;
             }
         }
-        let found = lingering(&reads(2000, 1), &after, &consecutive(&after, 77)).expect("an effect");
+        let found = lasting_effect(&reads(2000, 1), &after, &consecutive(&after, 77)).expect("an effect");
         assert!((2900..=3100).contains(&found.affected_ios), "{found:?}");
         assert!((2_300_000_000..2_800_000_000).contains(&found.affected_ns) && found.over, "{found:?}");
         let pause = pause_ns(Some(&found), 1_000_000_000);
@@ -152,11 +157,11 @@ mod tests {
         for (io, value) in after.iter_mut().enumerate() {
             *value = (*value as f64 * (1.0 + 3.0 * (-(io as f64) / 300.0).exp())) as u64;
         }
-        let found = lingering(&reads(2000, 3), &after, &consecutive(&after, 0)).expect("an effect");
+        let found = lasting_effect(&reads(2000, 3), &after, &consecutive(&after, 0)).expect("an effect");
         // At 3 / e^(900 / 300) of the cheap level 15 % remain, at 1500 2 %.
         assert!((900..=1900).contains(&found.affected_ios) && found.over, "{found:?}");
         let slow: Vec<u64> = reads(500, 5).iter().map(|v| v * 2).collect();
-        let found = lingering(&reads(2000, 3), &slow, &consecutive(&slow, 0)).expect("an effect");
+        let found = lasting_effect(&reads(2000, 3), &slow, &consecutive(&slow, 0)).expect("an effect");
         assert!(!found.over && found.affected_ios >= 450, "{found:?}");
     }
 
@@ -165,7 +170,7 @@ mod tests {
         let found = (0..200)
             .filter(|&i| {
                 let after = reads(1000, 2 * i + 1);
-                lingering(&reads(1000, 2 * i), &after, &consecutive(&after, 0)).is_some()
+                lasting_effect(&reads(1000, 2 * i), &after, &consecutive(&after, 0)).is_some()
             })
             .count();
         assert!(found <= 8, "{found} false alarms in 200");
@@ -174,10 +179,10 @@ mod tests {
 
     #[test]
     fn odd_series_have_no_effect_and_no_panic() {
-        assert_eq!(lingering(&[], &[], &[]), None);
-        assert_eq!(lingering(&[5; 100], &[5; 100], &[0; 100]), None);
-        assert_eq!(lingering(&[5; 3], &[9], &[0]), None);
-        let found = lingering(&[5; 100], &[u64::MAX; 100], &[u64::MAX; 100]).expect("all affected");
+        assert_eq!(lasting_effect(&[], &[], &[]), None);
+        assert_eq!(lasting_effect(&[5; 100], &[5; 100], &[0; 100]), None);
+        assert_eq!(lasting_effect(&[5; 3], &[9], &[0]), None);
+        let found = lasting_effect(&[5; 100], &[u64::MAX; 100], &[u64::MAX; 100]).expect("all affected");
         assert_eq!((found.affected_ios, found.over), (100, false));
     }
 }

@@ -1,0 +1,86 @@
+//! `state.json`: how far the last enforcement of a state is.
+//!
+//! How: written as a whole every half second while it lasts ([`keep`]), read by what
+//! goes on with it ([`read`]). Format: `docs/format.md`.
+
+use crate::checksum::{Seal, read_sealed};
+use crate::error::StoreError;
+use crate::files::write_json;
+use std::path::Path;
+use uflip_measure::state::reached::Reached;
+
+/// The file in the results folder.
+pub const FILE: &str = "state.json";
+/// What to do about a file of another shape.
+const REMEDY: &str = "restore it from a copy, or remove it: --resume then enforces the state from its start";
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateFile {
+    /// There is none: nothing was enforced.
+    Absent,
+    /// It is not as it was written, so that nothing of it holds; why.
+    Damaged(String),
+    /// How far the last enforcement is.
+    Whole(Reached),
+}
+
+/// What the results in `dir` say.
+///
+/// # Errors
+/// [`StoreError::Damaged`] where the file is of another shape than it has,
+/// [`StoreError::Path`] where it cannot be read.
+pub fn read(dir: &Path) -> Result<StateFile, StoreError> {
+    let path = dir.join(FILE);
+    let of = |what: String| StateFile::Damaged(format!("{}: {what}", path.display()));
+    match read_sealed(&path, REMEDY) {
+        Ok(None) => Ok(StateFile::Absent),
+        Ok(Some(file)) if file.seal == Seal::Changed => Ok(of("its checksum is another".into())),
+        Ok(Some(file)) => Ok(file.told(&path, "state", REMEDY)?.map_or_else(of, StateFile::Whole)),
+        Err(StoreError::Damaged { detail, .. }) => Ok(of(detail)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps how far it is.
+///
+/// # Errors
+/// [`StoreError::Path`]; what was kept before is then still there.
+pub fn keep(dir: &Path, reached: &Reached) -> Result<(), StoreError> {
+    write_json(&dir.join(FILE), reached)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uflip_measure::{ResetRequest, State};
+
+    #[test]
+    fn a_state_is_read_as_it_was_written_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let (dir, file) = (dir.path(), dir.path().join(FILE));
+        assert_eq!(read(dir).unwrap(), StateFile::Absent);
+        let half = Reached::begun(ResetRequest { state: State::Random, seed: 7 }, 3);
+        keep(dir, &half).unwrap();
+        assert_eq!(read(dir).unwrap(), StateFile::Whole(half));
+        let text = std::fs::read_to_string(&file).unwrap();
+        for damaged in [
+            text.replacen("\"seed\": 7", "\"seed\": 9", 1),
+            text.replacen("\"ios\"", "\"iox\"", 1),
+            "{".into(),
+        ] {
+            assert_ne!(damaged, text);
+            std::fs::write(&file, damaged).unwrap();
+            let StateFile::Damaged(why) = read(dir).unwrap() else { panic!("taken for whole") };
+            assert!(why.contains(FILE), "{why}");
+        }
+        for other in ["{}", "[]", r#"{"state": "random", "seed": 7, "ios": -1}"#] {
+            std::fs::write(&file, other).unwrap();
+            let told = read(dir).unwrap_err().to_string();
+            assert!(
+                told.contains("state.json") && told.contains("it is no state") && told.contains("remove it"),
+                "{told}"
+            );
+        }
+    }
+}
