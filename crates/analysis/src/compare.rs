@@ -5,7 +5,9 @@
 //! others is held against it as a ratio, its interval by Zou and Donner 2008
 //! (`detect::drift`). A difference is marked where the ratio's interval excludes
 //! 1, widened so that among all the figures compared a single false mark has a
-//! chance of 5 % (Bonferroni), and where it is more than [`ALIKE`]. A figure
+//! chance of 5 % (Bonferroni; each end by Student's t with the figure's own degrees of
+//! freedom), and where it is more than [`ALIKE`]. Whether two figures are as good as the
+//! same, within x0.8 to x1.25, is decided by the same interval, or not at all. A figure
 //! that is one of the values measured (an area, a count) is marked where the
 //! ranges that the costs allow do not meet. Everything else is noise, as far as
 //! this measurement can tell.
@@ -31,6 +33,9 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use uflip_device::EngineOptions;
 use uflip_device::identity::DeviceFacts;
+use uflip_measure::detect::knee::{CostRatio, Level, SAME};
+use uflip_measure::detect::level::{KnownLevel, PRINTED, ratio_at};
+use uflip_measure::detect::verdict::{Decision, above, corrected};
 use uflip_measure::{Plan, Step};
 use uflip_store::contents::StoreContents;
 use uflip_store::damage::PLAN_EDITED;
@@ -117,6 +122,9 @@ pub struct Value {
     pub measured: bool,
     /// The 95 % interval, or what the costs allow.
     pub interval: Option<[f64; 2]>,
+    /// Degrees of freedom behind the interval; a known deviation where None.
+    #[serde(skip)]
+    pub freedom: Option<f64>,
     /// The runs behind it.
     pub runs: Vec<u32>,
     /// Against the first subject; null for that one.
@@ -132,6 +140,8 @@ pub struct Change {
     pub ci95: Option<[f64; 2]>,
     /// What is to be said of it.
     pub verdict: ChangeVerdict,
+    /// Whether it is x1.25 or more either way, by the corrected interval.
+    pub matters: Decision,
 }
 
 /// One figure of all subjects.
@@ -230,6 +240,16 @@ impl Comparison {
         figures.chain(points.map(|p| (false, &mut p.values)))
     }
 
+    /// How many of the differences that are within the intervals are not known to be less
+    /// than x1.25.
+    pub fn not_decided(&self) -> usize {
+        let points = self.curves.iter().flat_map(|c| &c.points).flat_map(|p| &p.values);
+        let all = self.figures.iter().flat_map(|f| &f.values).chain(points);
+        let open =
+            |c: &&Change| c.verdict == ChangeVerdict::Noise && c.ci95.is_some() && c.matters != Decision::No;
+        all.filter_map(|v| v.change.as_ref()).filter(open).count()
+    }
+
     /// How many differences have each verdict: differs, noise, alike, without
     /// interval, not measured.
     pub fn tally(&self) -> [usize; 5] {
@@ -255,9 +275,8 @@ pub fn compare(subjects: &[Subject], rules: &[rule::Rule]) -> Comparison {
         rules: Vec::new(),
     };
     let comparisons: usize = made.all_values().map(|(_, v)| comparable(v)).sum();
-    let widening = normal_quantile(1.0 - 0.025 / comparisons.max(1) as f64) / normal_quantile(0.975);
     for (stepped, values) in made.all_values() {
-        judge(values, stepped, widening);
+        judge(values, stepped, comparisons);
     }
     made.rules = rules.iter().map(|r| rule::apply(r, &made)).collect();
     made
@@ -361,56 +380,50 @@ fn shown(value: &Json) -> String {
     }
 }
 
-/// Sets the change of every value but the first.
-fn judge(values: &mut [Value], stepped: bool, widening: f64) {
+/// Sets the change of every value but the first, one of so many `comparisons`.
+fn judge(values: &mut [Value], stepped: bool, comparisons: usize) {
     let Some((first, others)) = values.split_first_mut() else { return };
     for value in others {
-        value.change = Some(change(first, value, stepped, widening));
+        value.change = Some(change(first, value, stepped, comparisons));
     }
 }
 
-fn change(from: &Value, to: &Value, stepped: bool, widening: f64) -> Change {
-    let none = |verdict| Change { ratio: None, ci95: None, verdict };
+fn change(from: &Value, to: &Value, stepped: bool, comparisons: usize) -> Change {
+    let none = |ratio, verdict| Change { ratio, ci95: None, verdict, matters: Decision::NotDecided };
     if !from.measured || !to.measured {
-        return none(ChangeVerdict::NotMeasured);
+        return none(None, ChangeVerdict::NotMeasured);
     }
     let (Some(a), Some(b)) = (from.value, to.value) else {
         // Neither has the effect, or only one of them has it.
         let same = from.value.is_none() && to.value.is_none();
-        return none(if same { ChangeVerdict::Noise } else { ChangeVerdict::NoInterval });
+        return none(None, if same { ChangeVerdict::Noise } else { ChangeVerdict::NoInterval });
     };
     let ratio = (a > 0.0 && b >= 0.0).then(|| b / a);
     let (Some([a_low, a_high]), Some([b_low, b_high])) = (from.interval, to.interval) else {
-        let verdict = if a == b { ChangeVerdict::Noise } else { ChangeVerdict::NoInterval };
-        return Change { ratio, ci95: None, verdict };
+        return none(ratio, if a == b { ChangeVerdict::Noise } else { ChangeVerdict::NoInterval });
     };
     let large = a != b && (b - a).abs() > ALIKE * a.abs().min(b.abs());
     let apart = b_low > a_high || b_high < a_low;
     if stepped || ratio.is_none() || b <= 0.0 {
-        let verdict = if apart && large { ChangeVerdict::Differs } else { ChangeVerdict::Noise };
-        return Change { ratio, ci95: None, verdict };
+        return none(ratio, if apart && large { ChangeVerdict::Differs } else { ChangeVerdict::Noise });
     }
-    let value = b / a;
-    // Distances of the ends in the logarithm; an end at 0 is infinitely far.
-    let below = |v: f64, low: f64| (v / low.max(0.0)).ln().max(0.0);
-    let above = |v: f64, high: f64| (high / v).ln().max(0.0);
-    let down = below(b, b_low).hypot(above(a, a_high));
-    let up = above(b, b_high).hypot(below(a, a_low));
-    let (low, high) = ((-down * widening).exp() * value, (up * widening).exp() * value);
-    let verdict = match (low > 1.0 || high < 1.0, large) {
+    let known = |value: &Value, mean_ns: f64, low_ns: f64, high_ns: f64| KnownLevel {
+        level: Level { mean_ns, low_ns: low_ns.max(0.0), high_ns },
+        freedom: value.freedom.unwrap_or(f64::INFINITY),
+    };
+    let (a, b) = (known(from, a, a_low, a_high), known(to, b, b_low, b_high));
+    let Some((printed, wide)) = ratio_at(&b, &a, PRINTED).zip(ratio_at(&b, &a, corrected(comparisons)))
+    else {
+        return none(ratio, ChangeVerdict::Noise);
+    };
+    let verdict = match (wide.low > 1.0 || wide.high < 1.0, large) {
         (true, true) => ChangeVerdict::Differs,
         (true, false) => ChangeVerdict::Alike,
         (false, _) => ChangeVerdict::Noise,
     };
-    Change { ratio, ci95: Some([value * (-down).exp(), value * up.exp()]), verdict }
-}
-
-/// The normal distribution's quantile at `p` above 1/2, to 0.0005.
-/// Source: M. Abramowitz and I. A. Stegun, 26.2.23.
-fn normal_quantile(p: f64) -> f64 {
-    let t = (-2.0 * (1.0 - p).ln()).sqrt();
-    let over = 2.515_517 + t * (0.802_853 + t * 0.010_328);
-    t - over / (1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308)))
+    let less = CostRatio { ratio: 1.0 / wide.ratio, low: 1.0 / wide.high, high: 1.0 / wide.low };
+    let matters = above(&wide, SAME).or(above(&less, SAME));
+    Change { ratio, ci95: Some([printed.low, printed.high]), verdict, matters }
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ mod resumed;
 mod soundness;
 mod spaces;
 pub mod table3;
+pub mod verdicts;
 
 use phases::Take;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,7 @@ pub use hints::{Hint, Verdict};
 pub use knees::{Alignment, Locality, OrderFigures, Partitions};
 pub use queue::{QueueFigures, QueuePoint};
 pub use table3::{Table3Row, table3_row};
+pub use verdicts::Answer;
 
 /// The version of the profile's format.
 pub const FORMAT: u32 = 1;
@@ -128,6 +130,10 @@ pub struct Profile {
     /// What the device's own work came to, as it tells.
     #[serde(default)]
     pub device_work: beside::DeviceWork,
+    /// Every conclusion as a question with its answer; none in profiles of before this
+    /// field.
+    #[serde(default)]
+    pub verdicts: Vec<Answer>,
     /// What kind of device this is.
     pub device_class: DeviceClass,
     /// The seven hints of paper 001 on this device.
@@ -200,6 +206,7 @@ fn from_facts(contents: &StoreContents, facts: &facts::Facts) -> Profile {
         cost_models: cost_models(contents),
         curves: curves::curves(facts, &contents.runs),
         device_work: beside::device_work(facts, &contents.runs),
+        verdicts: verdicts::answers(facts, &contents.runs),
         device_class: DeviceClass::unknown(),
         hints: Vec::new(),
         soundness: Vec::new(),

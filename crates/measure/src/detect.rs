@@ -16,6 +16,7 @@ pub mod enough;
 pub mod interval;
 pub mod knee;
 pub mod lasting;
+pub mod level;
 pub mod long;
 pub mod period;
 pub mod proof;
@@ -23,6 +24,7 @@ pub mod spread;
 pub mod startup;
 pub mod steady;
 pub mod synthetic;
+pub mod verdict;
 
 mod cusum;
 mod series;

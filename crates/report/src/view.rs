@@ -321,7 +321,7 @@ fn sections(contents: &StoreContents, profile: Option<&Profile>) -> Vec<Section>
             section.marks = marks::marks(section, profile);
             section.sentences.extend(words::of_profile(section, profile));
         }
-        section.sentences.extend(words::sentence(section));
+        section.sentences.extend(words::sentence(section, profile));
     }
     all
 }

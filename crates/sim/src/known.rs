@@ -18,6 +18,9 @@
 //! device is this simple, see the FTLs for mechanics.
 
 pub mod draw;
+mod unsteady;
+
+pub use unsteady::{Neighbour, Unsteady};
 
 use std::collections::VecDeque;
 use uflip_device::rng::{Rng, derive_seed};
@@ -132,6 +135,7 @@ pub struct KnownDevice {
     slow_until: u64,
     writes: u64,
     stall: Option<Stall>,
+    weather: Option<unsteady::Weather>,
 }
 
 impl KnownDevice {
@@ -151,12 +155,18 @@ impl KnownDevice {
             slow_until: 0,
             writes: 0,
             stall: None,
+            weather: None,
         }
     }
 
     /// The same with stalls.
     pub fn stalling(self, stall: Stall) -> KnownDevice {
         KnownDevice { stall: Some(stall), ..self }
+    }
+
+    /// The same with what changes beside the rules, drawn from `seed`.
+    pub fn unsteady(self, law: Unsteady, seed: u64) -> KnownDevice {
+        KnownDevice { weather: Some(unsteady::Weather::new(law, seed)), ..self }
     }
 
     /// How much more expensive writes are now than at the start.
@@ -170,13 +180,14 @@ impl KnownDevice {
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
-    /// `base_ns` with size, noise and outliers.
-    fn noisy(&mut self, base_ns: f64, size: u32) -> u64 {
+    /// `base_ns` with size, noise, outliers and what changes beside the rules.
+    fn noisy(&mut self, at_ns: u64, base_ns: f64, size: u32) -> u64 {
         let sized = base_ns * (LATENCY + (1.0 - LATENCY) * f64::from(size) / SIZE);
         let sigma = self.truth.noise;
         let noise = (sigma * self.gauss() - sigma * sigma / 2.0).exp();
         let out = if self.rng.unit() < self.truth.outliers { self.truth.outlier_factor } else { 1.0 };
-        (sized * noise * out).max(1.0) as u64
+        let weather = self.weather.as_mut().map_or(1.0, |weather| weather.factor(at_ns));
+        (sized * noise * out * weather).max(1.0) as u64
     }
 
     fn read_ns(&mut self, at_ns: u64, io: &Io) -> f64 {
@@ -270,11 +281,11 @@ impl KnownDevice {
         let done = match io.mode {
             Mode::Read => {
                 let base = self.read_ns(start, io);
-                start + self.noisy(base, io.size)
+                start + self.noisy(start, base, io.size)
             }
             Mode::Write => {
                 let (base, scattered) = self.write_ns(start, io);
-                let done = start + self.noisy(base, io.size);
+                let done = start + self.noisy(start, base, io.size);
                 if scattered {
                     self.written_at = done;
                 }
@@ -305,6 +316,9 @@ impl Device for KnownDevice {
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
         let began = self.clock_ns;
+        if let Some(weather) = &mut self.weather {
+            weather.next_run();
+        }
         let next = |stream: &mut Stream, done: u64| {
             let io = stream.next()?;
             let due = io.arrival.due(Nanos(done - began)).0.saturating_add(began);

@@ -18,9 +18,15 @@ impl Value {
             value: Some(c.ns),
             measured: true,
             interval: c.ci95_ns,
+            freedom: Some(c.freedom),
             runs: c.runs.clone(),
             change: None,
         })
+    }
+
+    /// A percentile, with `Some(None)` where too few IOs lie beyond it to tell.
+    fn of_percentile(cost: Option<&Option<Cost>>) -> Value {
+        Value::of_cost(cost.and_then(Option::as_ref))
     }
 
     /// A figure of the profile in its unit times `scale`.
@@ -31,6 +37,7 @@ impl Value {
             // What was looked for in vain rests on runs too.
             measured: value.is_some() || evidence.is_some_and(|e| !e.runs.is_empty()),
             interval: interval.map(|[low, high]| [low * scale, high * scale]),
+            freedom: evidence.and_then(|e| e.freedom),
             runs: evidence.map(|e| e.runs.clone()).unwrap_or_default(),
             change: None,
         }
@@ -99,8 +106,9 @@ fn baselines(subjects: &[Subject]) -> Vec<ComparedFigure> {
     for baseline in Baseline::ALL {
         let own = |s: &Subject| s.levels.baselines.iter().position(|b| b.baseline == baseline);
         for (at, (percentile, _)) in PERCENTILES.iter().enumerate() {
-            let get =
-                |s: &Subject| Value::of_cost(own(s).and_then(|i| s.levels.baselines[i].percentiles.get(at)));
+            let get = |s: &Subject| {
+                Value::of_percentile(own(s).and_then(|i| s.levels.baselines[i].percentiles.get(at)))
+            };
             let name = format!("{baseline}.{percentile}");
             all.push(figure(name, "Response time, percentiles", format!("{baseline} {percentile}"), &get));
         }

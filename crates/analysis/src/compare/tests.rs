@@ -4,17 +4,23 @@ use super::rule::{Bound, Dimension, Op, Rule, check};
 use super::*;
 
 fn value(value: f64, low: f64, high: f64) -> Value {
-    Value { value: Some(value), measured: true, interval: Some([low, high]), runs: vec![1], change: None }
+    Value {
+        value: Some(value),
+        measured: true,
+        interval: Some([low, high]),
+        runs: vec![1],
+        ..Value::default()
+    }
 }
 
 fn verdict(from: &Value, to: &Value) -> ChangeVerdict {
-    change(from, to, false, 1.0).verdict
+    change(from, to, false, 1).verdict
 }
 
 #[test]
 fn a_difference_is_marked_where_the_interval_of_the_ratio_excludes_one() {
     let a = value(100.0, 98.0, 102.0);
-    let change = change(&a, &value(150.0, 147.0, 153.0), false, 1.0);
+    let change = change(&a, &value(150.0, 147.0, 153.0), false, 1);
     assert_eq!((change.ratio, change.verdict), (Some(1.5), ChangeVerdict::Differs));
     let [low, high] = change.ci95.expect("an interval");
     assert!((1.45..1.5).contains(&low) && (1.5..1.55).contains(&high), "{low} {high}");
@@ -27,12 +33,24 @@ fn a_difference_is_marked_where_the_interval_of_the_ratio_excludes_one() {
 #[test]
 fn many_comparisons_need_more_to_be_marked() {
     let (a, b) = (value(100.0, 98.0, 102.0), value(104.0, 102.0, 106.0));
-    assert_eq!(change(&a, &b, false, 1.0).verdict, ChangeVerdict::Differs);
-    assert_eq!(change(&a, &b, false, 1.8).verdict, ChangeVerdict::Noise);
-    // Bonferroni's quantiles from the tables: 1.96, 2.81 and 3.29.
-    for (m, z) in [(1.0, 1.95996), (10.0, 2.80703), (50.0, 3.29053)] {
-        assert!((normal_quantile(1.0 - 0.025 / m) - z).abs() < 5e-4, "{m}");
-    }
+    assert_eq!(change(&a, &b, false, 1).verdict, ChangeVerdict::Differs);
+    // Bonferroni's quantile of 200 comparisons is 3.66, 1.87 times that of one.
+    assert_eq!(change(&a, &b, false, 200).verdict, ChangeVerdict::Noise);
+    // Of eight comparisons it is 2.73, 1.40 times; with four degrees of freedom 2.09 times.
+    assert_eq!(change(&a, &b, false, 8).verdict, ChangeVerdict::Differs);
+    let few = |v: &Value| Value { freedom: Some(4.0), ..v.clone() };
+    assert_eq!(change(&few(&a), &few(&b), false, 8).verdict, ChangeVerdict::Noise);
+}
+
+#[test]
+fn what_is_as_good_as_the_same_is_decided_or_not() {
+    let a = value(100.0, 98.0, 102.0);
+    let says = |low: f64, mean: f64, high: f64| change(&a, &value(mean, low, high), false, 1).matters;
+    assert_eq!(says(140.0, 150.0, 160.0), Decision::Yes);
+    assert_eq!(says(60.0, 70.0, 75.0), Decision::Yes, "either way");
+    assert_eq!(says(95.0, 105.0, 115.0), Decision::No);
+    assert_eq!(says(80.0, 105.0, 140.0), Decision::NotDecided, "noise is no sameness");
+    assert_eq!(change(&a, &Value { interval: None, ..a.clone() }, false, 1).matters, Decision::NotDecided);
 }
 
 #[test]
@@ -51,7 +69,7 @@ fn what_was_not_measured_is_neither_noise_nor_a_difference() {
 
 #[test]
 fn stepped_figures_are_marked_where_their_ranges_do_not_meet() {
-    let stepped = |a: &Value, b: &Value| change(a, b, true, 3.0).verdict;
+    let stepped = |a: &Value, b: &Value| change(a, b, true, 3).verdict;
     let eight = value(8.0, 8.0, 8.0);
     assert_eq!(stepped(&eight, &value(4.0, 4.0, 4.0)), ChangeVerdict::Differs);
     assert_eq!(stepped(&eight, &value(4.0, 4.0, 8.0)), ChangeVerdict::Noise);
@@ -113,7 +131,7 @@ fn made(values: Vec<Value>) -> Comparison {
 
 fn outcome(text: &str, values: Vec<Value>) -> rule::Outcome {
     let mut made = made(values);
-    judge(&mut made.figures[0].values, false, 1.0);
+    judge(&mut made.figures[0].values, false, 1);
     let rule: Rule = text.parse().expect("a rule");
     check(&rule, &made).expect("a figure");
     rule::apply(&rule, &made)

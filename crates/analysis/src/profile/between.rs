@@ -5,14 +5,16 @@
 //! IOShift 0, one partition, Incr 1, one process, no pause). Runs of one and the
 //! same pattern, wherever they stand in the plan, are a group; how far their
 //! means are apart beyond their own intervals (`detect::between`), reads and
-//! writes apart, is added in quadrature to the interval of every level.
-//! Units: nanoseconds. Limits: where no pattern comes twice nothing is added.
+//! writes apart, is part of the interval of every level, however often it was measured
+//! (`detect::level`). The repeats of a point are a group by themselves where the point is
+//! none of the reference pattern. Units: nanoseconds. Limits: where no pattern comes twice
+//! nothing is added.
 
 use super::facts::{BetweenRuns, Facts};
 use std::collections::BTreeMap;
 use uflip_device::{Bytes, Nanos};
-use uflip_measure::detect::between::{Between, RunMean, between};
-use uflip_measure::detect::knee::Level;
+use uflip_measure::detect::between::{RunMean, between};
+use uflip_measure::detect::level::{KnownLevel, of_repeats};
 use uflip_measure::pattern::{Basic, Location, Pattern, PatternMode, Timing};
 use uflip_store::contents::StoreContents;
 
@@ -44,18 +46,22 @@ pub(super) fn between_runs(contents: &StoreContents, facts: &Facts) -> BetweenRu
     let patterns: BTreeMap<u32, &Pattern> =
         contents.runs.iter().filter_map(|row| Some((row.spec.id, row.spec.pattern()?))).collect();
     let mut groups: BTreeMap<String, (PatternMode, Vec<RunMean>)> = BTreeMap::new();
-    let mut add = |run: Option<&u32>, level: &Level, repeats: usize| {
-        let basic = run.and_then(|run| patterns.get(run)).and_then(|pattern| essence(pattern));
-        let Some(basic) = basic.filter(|_| repeats == 1) else { return };
-        let error = (level.high_ns - level.low_ns) / 2.0 / 1.96;
-        let group = groups.entry(basic.to_string()).or_insert((basic.mode, Vec::new()));
-        group.1.push(RunMean { mean: level.mean_ns, error });
+    let mut add = |run: u32, level: &KnownLevel, point: &str| {
+        let Some(pattern) = patterns.get(&run) else { return };
+        let (name, mode) = match essence(pattern) {
+            Some(basic) => (basic.to_string(), basic.mode),
+            None => (point.to_string(), mode(pattern)),
+        };
+        groups.entry(name).or_insert((mode, Vec::new())).1.push(RunMean::of(level));
     };
     for baseline in &facts.baselines {
-        baseline.repeats.iter().for_each(|repeat| add(Some(&repeat.run), &repeat.level, 1));
+        baseline.repeats.iter().for_each(|repeat| add(repeat.run, &repeat.known, ""));
     }
-    for point in facts.curves.iter().flat_map(|curve| &curve.points) {
-        add(point.runs.first(), &point.level, point.runs.len());
+    for curve in &facts.curves {
+        for point in &curve.points {
+            let name = format!("{} {} {}", curve.section, curve.name, point.value);
+            point.runs.iter().zip(&point.repeats).for_each(|(run, level)| add(*run, level, &name));
+        }
     }
     let of = |mode| {
         let mine = groups.values().filter(|(m, _)| *m == mode).map(|(_, group)| group.clone());
@@ -64,42 +70,33 @@ pub(super) fn between_runs(contents: &StoreContents, facts: &Facts) -> BetweenRu
     BetweenRuns { reads: of(PatternMode::Read), writes: of(PatternMode::Write) }
 }
 
-/// Adds it to the interval of every level that was measured once; where a run
-/// was repeated, the repeats themselves tell how far they are apart.
-pub(super) fn widen(facts: &mut Facts) {
+/// What most of a pattern's IOs do: a mix that writes at all is charged as writes are.
+fn mode(pattern: &Pattern) -> PatternMode {
+    let writes = pattern.basics().iter().any(|basic| basic.mode != PatternMode::Read);
+    if writes { PatternMode::Write } else { PatternMode::Read }
+}
+
+/// The level of everything that was measured, with what changes between runs.
+pub(super) fn settle(facts: &mut Facts) {
     let BetweenRuns { reads, writes } = facts.between;
     let of = |writing: bool| if writing { writes } else { reads };
-    for b in facts.baselines.iter_mut().filter(|b| b.repeats.len() == 1) {
+    for b in &mut facts.baselines {
         let found = of(b.baseline.mode() == PatternMode::Write);
-        b.level = widened(b.level, found);
-        let closed = b.percentiles.iter_mut().filter(|level| level.high_ns.is_finite());
-        closed.for_each(|level| *level = widened(*level, found));
+        let repeats: Vec<KnownLevel> = b.repeats.iter().map(|r| r.known).collect();
+        if let Some(known) = of_repeats(&repeats, found.as_ref()) {
+            (b.level, b.freedom) = (known.level, known.freedom);
+        }
+        for level in &mut b.percentiles {
+            *level = found.map_or(*level, |found| level.widened(repeats.len(), &found));
+        }
     }
     for curve in &mut facts.curves {
         let found = of(curve.name.baselines().iter().any(|b| b.mode() == PatternMode::Write));
-        for point in curve.points.iter_mut().filter(|p| p.runs.len() == 1) {
-            point.level = widened(point.level, found);
+        for point in &mut curve.points {
+            if let Some(known) = of_repeats(&point.repeats, found.as_ref()) {
+                (point.level, point.freedom) = (known.level, known.freedom);
+            }
         }
-    }
-}
-
-/// The level of one run with what changes between runs; one without an interval
-/// gets that of runs like it.
-fn widened(level: Level, found: Option<Between>) -> Level {
-    if level.high_ns.is_infinite()
-        && let Some(half) = found.and_then(|found| found.half_width_of_a_run())
-    {
-        let half = half * level.mean_ns;
-        return Level { low_ns: (level.mean_ns - half).max(0.0), high_ns: level.mean_ns + half, ..level };
-    }
-    let extra = found.map_or(0.0, |found| found.relative_half_width(1)) * level.mean_ns;
-    if extra == 0.0 {
-        return level;
-    }
-    Level {
-        low_ns: (level.mean_ns - (level.mean_ns - level.low_ns).hypot(extra)).max(0.0),
-        high_ns: level.mean_ns + (level.high_ns - level.mean_ns).hypot(extra),
-        ..level
     }
 }
 
@@ -132,20 +129,5 @@ mod tests {
         }
         let random = |size| name(&format!("RW(io_size=32K, target_size={size})"));
         assert_ne!(random("1G"), random("1M"), "locality");
-    }
-
-    #[test]
-    fn an_interval_is_widened_in_quadrature_and_stays_above_nothing() {
-        let found = Between { relative_sd: 0.1, total_sd: 0.2, runs: 1_000_001, freedom: 1_000_000 };
-        let level = Level { mean_ns: 100.0, low_ns: 90.0, high_ns: 110.0 };
-        let wide = widened(level, Some(found));
-        let half = 10f64.hypot(19.6);
-        assert!((wide.low_ns - (100.0 - half)).abs() < 0.01 && (wide.high_ns - (100.0 + half)).abs() < 0.01);
-        assert_eq!(widened(level, None), level);
-        let few = Between { freedom: 1, ..found };
-        assert_eq!(widened(level, Some(few)).low_ns, 0.0);
-        let open = Level { high_ns: f64::INFINITY, ..level };
-        assert!((widened(open, Some(found)).high_ns - 139.2).abs() < 0.01);
-        assert!(widened(open, Some(Between { total_sd: 0.0, ..found })).high_ns.is_infinite());
     }
 }

@@ -3,10 +3,13 @@
 use super::finding::{Finding, FindingCode, Severity};
 use super::hints::Verdict;
 use super::table3::{factor_text, table3_row};
-use super::{Per, Profile};
+use super::verdicts::answer;
+use super::{Evidence, Per, Profile};
 use std::fmt::Write;
 use uflip_device::Bytes;
 use uflip_measure::detect::between::Between;
+use uflip_measure::detect::knee::SAME;
+use uflip_measure::detect::verdict::Decision;
 use uflip_measure::pattern::Baseline;
 
 /// Columns of the card.
@@ -35,6 +38,7 @@ pub fn render(profile: &Profile) -> String {
                 Verdict::Holds => "holds",
                 Verdict::DoesNotHold => "fails",
                 Verdict::Unknown => "unknown",
+                Verdict::NotDecided => "open",
             };
             wrap(&mut out, &format!("  {number} {mark}"), &hint.statement);
         }
@@ -140,31 +144,52 @@ fn device_work(out: &mut String, p: &Profile) {
     wrap(out, "  all runs", &of_all);
 }
 
+/// A factor as Table 3 prints it, `?` where it is near 1 and its interval does not lie
+/// within x0.8 to x1.25: nobody knows then that it is `=`.
+pub fn known_factor(factor: f64, beside: Option<&Evidence>) -> String {
+    let sure = beside.and_then(|e| e.ci95).is_some_and(|[low, high]| low >= 1.0 / SAME && high <= SAME);
+    match factor_text(factor) {
+        text if text == "=" && !sure => "?".into(),
+        text => text,
+    }
+}
+
 fn writes(out: &mut String, p: &Profile) {
     let row = table3_row(p);
-    let times = |f: Option<f64>| f.map_or_else(|| "-".into(), factor_text);
+    let times =
+        |f: Option<f64>, beside: Option<&Evidence>| f.map_or_else(|| "-".into(), |f| known_factor(f, beside));
     let none = || "-".to_string();
     let pause = row.pause_rw_ms.map_or_else(none, |ms| format!("{} ms makes RW cost as SW", three(ms)));
     let locality = p.locality.area_bytes.map_or_else(none, |b| {
-        format!("random writes cost {} SW within {}", times(row.locality_factor), Bytes(b))
+        format!(
+            "random writes cost {} SW within {}",
+            times(row.locality_factor, p.locality.evidence.get("factor")),
+            Bytes(b)
+        )
     });
     let partitions = row.partitions.map_or_else(none, |n| {
-        format!("up to {n} sequential streams cost {} SW", times(row.partitions_factor))
+        format!(
+            "up to {n} sequential streams cost {} SW",
+            times(row.partitions_factor, p.partitions.evidence.get("factor"))
+        )
     });
+    let order_evidence = |name: &str| p.order.evidence.get(name);
     let order = format!(
         "reverse {}, in place {} (of SW); large steps {} (of RW)",
-        times(row.reverse_factor),
-        times(row.in_place_factor),
-        times(row.large_incr_factor)
+        times(row.reverse_factor, order_evidence("reverse_factor")),
+        times(row.in_place_factor, order_evidence("in_place_factor")),
+        times(row.large_incr_factor, order_evidence("large_incr_factor"))
     );
-    let alignment = match (p.alignment.unit_bytes, p.alignment.penalty_factor) {
-        (unit, Some(factor)) => format!(
+    let alignment = match answer(&p.verdicts, "alignment").map(|a| a.verdict) {
+        None => none(),
+        Some(Decision::NotDecided) => "not decided".into(),
+        Some(Decision::No) => "no effect".into(),
+        Some(Decision::Yes) => format!(
             "to {}, else {} costs {}",
-            unit.map_or_else(|| "no measured unit".into(), |b| Bytes(b).to_string()),
+            p.alignment.unit_bytes.map_or_else(|| "no measured unit".into(), |b| Bytes(b).to_string()),
             p.alignment.baseline.as_deref().unwrap_or("an IO"),
-            factor_text(factor)
+            times(p.alignment.penalty_factor, p.alignment.evidence.get("penalty_factor"))
         ),
-        _ => none(),
     };
     let effect = |e: &super::Effect| match (e.gain, &e.baseline, e.value) {
         (Some(gain), Some(baseline), Some(value)) => {
@@ -172,7 +197,8 @@ fn writes(out: &mut String, p: &Profile) {
             format!("throughput goes to {text} ({baseline} at {value})")
         }
         (Some(_), ..) => "no effect".into(),
-        _ => "-".to_string(),
+        _ if e.curves.is_empty() => "-".to_string(),
+        _ => "not decided".into(),
     };
     for (label, text) in [
         ("Pause", pause),

@@ -1,7 +1,8 @@
 //! The class of a device, and which published assumptions fail on it.
 //!
-//! Method: a few indicators, each a comparison that Table 3 can make, decide;
-//! see the rule "device-class" in `docs/profile.md`.
+//! Method: a few indicators, each a comparison that Table 3 can make, decide, where their
+//! intervals do (`verdicts.rs`): no class is told from intervals that overlap; see the rule
+//! "device-class" in `docs/profile.md`.
 //!
 //! Source: paper 001, sections 5.2 and 5.3: high-end SSDs have better baselines,
 //! profit from a pause ("For the high-end SSDs, however, inserting a pause
@@ -14,9 +15,11 @@
 use super::Profile;
 use super::facts::Facts;
 use super::hints::Verdict;
+use super::verdicts::{answer, verdict};
 use serde::{Deserialize, Serialize};
-use uflip_measure::MicroBenchmark;
-use uflip_measure::detect::knee::SAME;
+use uflip_measure::detect::knee::CostRatio;
+use uflip_measure::detect::level::PRINTED;
+use uflip_measure::detect::verdict::{Comparison, Decision, above};
 use uflip_measure::pattern::Baseline;
 
 /// Random writes of a high-end SSD take at most this long, in ms: Table 3 has
@@ -39,7 +42,7 @@ pub enum Class {
     HighEnd,
     /// As the low-end SSDs and USB drives of paper 001.
     LowEnd,
-    /// Too little was measured.
+    /// Too little was measured, or its intervals leave it open.
     Unknown,
 }
 
@@ -48,8 +51,11 @@ pub enum Class {
 pub struct Indicator {
     /// Its name.
     pub id: String,
-    /// Whether it is true of this device; None where not measured.
+    /// Whether it is true of this device; None where not measured, or not decided.
     pub value: Option<bool>,
+    /// The same, with what the intervals leave open; None where not measured.
+    #[serde(default)]
+    pub verdict: Option<Decision>,
     /// With its figures.
     pub statement: String,
 }
@@ -68,6 +74,9 @@ pub struct FailedAssumption {
 pub struct DeviceClass {
     /// The class.
     pub class: Class,
+    /// Whether the intervals decide it; None where too little was measured.
+    #[serde(default)]
+    pub verdict: Option<Decision>,
     /// In a sentence.
     pub statement: String,
     /// What decided.
@@ -81,6 +90,7 @@ impl DeviceClass {
     pub(super) fn unknown() -> DeviceClass {
         DeviceClass {
             class: Class::Unknown,
+            verdict: None,
             statement: text_of(Class::Unknown).into(),
             indicators: Vec::new(),
             failing: Vec::new(),
@@ -108,64 +118,114 @@ const fn text_of(class: Class) -> &'static str {
     }
 }
 
+/// Whether a mean is at least `ms`, by its interval; None where it was not measured.
+fn at_least_ms(facts: &Facts, baseline: Baseline, ms: f64) -> Option<Decision> {
+    let level = facts.level(baseline)?;
+    let in_ms = |ns: f64| ns / 1e6;
+    let ratio =
+        CostRatio { ratio: in_ms(level.mean_ns), low: in_ms(level.low_ns), high: in_ms(level.high_ns) };
+    Some(above(&ratio, ms))
+}
+
+/// Whether a random read costs the movement of an arm; None where that was not measured.
+fn is_disk(facts: &Facts) -> Option<Decision> {
+    let (sr, rr) = (facts.baseline(Baseline::Sr)?, facts.baseline(Baseline::Rr)?);
+    let times = Comparison::new(rr.known(), sr.known()).at(PRINTED)?;
+    Some(at_least_ms(facts, Baseline::Rr, SEEK_MS)?.and(above(&times, SEEK_FACTOR)))
+}
+
+/// Whether more than half of what was measured holds, whatever is still open.
+fn most(all: impl Iterator<Item = Option<Decision>>) -> Decision {
+    let known: Vec<Decision> = all.flatten().collect();
+    let of = |wanted: Decision| known.iter().filter(|d| **d == wanted).count();
+    match (of(Decision::Yes), of(Decision::NotDecided)) {
+        (yes, _) if 2 * yes > known.len() => Decision::Yes,
+        (yes, open) if 2 * (yes + open) <= known.len() => Decision::No,
+        _ => Decision::NotDecided,
+    }
+}
+
 /// Rule "device-class".
 pub(super) fn classify(profile: &Profile, facts: &Facts) -> DeviceClass {
-    let ms = |b| profile.baseline_ms.of(b);
-    let (sr, rr, sw, rw) = (ms(Baseline::Sr), ms(Baseline::Rr), ms(Baseline::Sw), ms(Baseline::Rw));
     let indicators = indicators(profile, facts);
-    let told = |id: &str| indicators.iter().find(|i| i.id == id).and_then(|i| i.value);
-    let high_end = ["rw_within_10_ms", "pause_helps", "order_is_free"].map(told);
-    let (yes, known) = (high_end.iter().flatten().filter(|v| **v).count(), high_end.iter().flatten().count());
-    let class = match (sr.zip(rr), sw.zip(rw)) {
-        (Some((sr, rr)), _) if rr >= SEEK_MS && rr >= SEEK_FACTOR * sr => Class::Disk,
-        (_, Some(_)) if told("rw_as_sw") == Some(true) => Class::Modern,
-        (_, Some(_)) if 2 * yes > known => Class::HighEnd,
-        (_, Some(_)) => Class::LowEnd,
-        _ => Class::Unknown,
+    let told = |id: &str| indicators.iter().find(|i| i.id == id).and_then(|i| i.verdict);
+    let high_end = || most(["rw_within_10_ms", "pause_helps", "order_is_free"].map(told).into_iter());
+    // The class, or the question that is open.
+    let found = match (is_disk(facts), told("rw_as_sw")) {
+        (Some(Decision::Yes), _) => Ok(Class::Disk),
+        (Some(Decision::NotDecided), Some(_)) => Err("random_reads"),
+        (_, Some(Decision::Yes)) => Ok(Class::Modern),
+        (_, Some(Decision::NotDecided)) => Err("random_writes"),
+        (_, Some(Decision::No)) => match high_end() {
+            Decision::Yes => Ok(Class::HighEnd),
+            Decision::No => Ok(Class::LowEnd),
+            Decision::NotDecided => Err("high_end"),
+        },
+        (_, None) => Ok(Class::Unknown),
     };
-    DeviceClass { class, statement: text_of(class).into(), indicators, failing: failing(profile) }
+    let failing = failing(profile);
+    match found {
+        Ok(Class::Unknown) => DeviceClass { indicators, failing, ..DeviceClass::unknown() },
+        Ok(class) => {
+            let verdict = Some(Decision::Yes);
+            DeviceClass { class, verdict, statement: text_of(class).into(), indicators, failing }
+        }
+        Err(open) => {
+            let why = answer(&profile.verdicts, open).filter(|a| a.verdict == Decision::NotDecided);
+            let statement = why.map_or_else(
+                || {
+                    "What kind of device this is is not decided by this run: see which indicators are open."
+                        .into()
+                },
+                |a| format!("What kind of device this is is not decided by this run. {}", a.not_decided()),
+            );
+            let verdict = Some(Decision::NotDecided);
+            DeviceClass { class: Class::Unknown, verdict, statement, indicators, failing }
+        }
+    }
 }
 
 fn indicators(profile: &Profile, facts: &Facts) -> Vec<Indicator> {
     let (sw, rw) = (profile.baseline_ms.sw, profile.baseline_ms.rw);
-    let one =
-        |id: &str, value: Option<bool>, statement: String| Indicator { id: id.into(), value, statement };
-    let known = |text: Option<String>| text.unwrap_or_else(|| "not measured".into());
+    let told = |id: &str| verdict(&profile.verdicts, id);
+    let figures = |id: &str| answer(&profile.verdicts, id).map(super::Answer::figures);
+    let one = |id: &str, verdict: Option<Decision>, statement: Option<String>| {
+        let mut statement = statement.unwrap_or_else(|| "not measured".into());
+        if verdict == Some(Decision::NotDecided) {
+            statement += "; not decided by this run";
+        }
+        Indicator { id: id.into(), value: verdict.and_then(Decision::known), verdict, statement }
+    };
     let share = sw.zip(rw).map(|(sw, rw)| rw / sw);
-    let pauses = facts.curve(MicroBenchmark::Pause, Baseline::Rw).is_some();
     let order = profile.order.reverse_factor.zip(profile.order.in_place_factor);
+    let costs = told("order.reverse").zip(told("order.in_place")).map(|(r, i)| r.or(i));
+    let pause = profile.pause_rw_ms.map_or_else(
+        || "no pause makes random writes as cheap as sequential ones".to_string(),
+        |ms| format!("a pause of {ms} ms makes random writes as cheap as sequential ones"),
+    );
+    // Random writes that are cheap without a pause profit from none.
+    let pauses = told("pause.rw_as_sw").map(|d| d.and(told("random_writes").unwrap_or_default()));
     vec![
         one(
             "rw_as_sw",
-            share.map(|s| s <= SAME),
-            known(share.map(|s| format!("a random write costs {s:.2} times a sequential one"))),
+            told("random_writes").map(Decision::not),
+            share.map(|s| format!("a random write costs {s:.2} times a sequential one")),
         ),
         one(
             "parallel_gains",
-            profile.parallelism.best.map(|g| g >= SAME),
-            known(profile.parallelism.best.map(|g| format!("streams in parallel gain up to x{g:.2}"))),
+            told("parallelism.gain"),
+            figures("parallelism.gain").map(|f| format!("streams in parallel gain up to {f}")),
         ),
         one(
             "rw_within_10_ms",
-            rw.map(|rw| rw <= HIGH_END_RW_MS),
-            known(rw.map(|rw| format!("a random write takes {rw:.2} ms"))),
+            at_least_ms(facts, Baseline::Rw, HIGH_END_RW_MS).map(Decision::not),
+            rw.map(|rw| format!("a random write takes {rw:.2} ms")),
         ),
-        one(
-            "pause_helps",
-            pauses.then_some(profile.pause_rw_ms.is_some()),
-            if pauses {
-                profile.pause_rw_ms.map_or_else(
-                    || "no pause makes random writes as cheap as sequential ones".into(),
-                    |ms| format!("a pause of {ms} ms makes random writes as cheap as sequential ones"),
-                )
-            } else {
-                known(None)
-            },
-        ),
+        one("pause_helps", pauses, pauses.map(|_| pause)),
         one(
             "order_is_free",
-            order.map(|(reverse, in_place)| reverse <= SAME && in_place <= SAME),
-            known(order.map(|(r, i)| format!("writing backwards costs x{r:.2}, in place x{i:.2}"))),
+            costs.map(Decision::not),
+            order.map(|(r, i)| format!("writing backwards costs x{r:.2}, in place x{i:.2}")),
         ),
     ]
 }
@@ -180,39 +240,20 @@ fn failing(profile: &Profile) -> Vec<FailedAssumption> {
         .map(|h| FailedAssumption { id: h.id.clone(), statement: h.statement.clone() })
         .collect();
     let mut add = |id: &str, statement: String| all.push(FailedAssumption { id: id.into(), statement });
-    let ms = &profile.baseline_ms;
-    if let (Some(sw), Some(rw)) = (ms.sw, ms.rw)
-        && rw <= SAME * sw
-    {
-        add(
-            "random_writes_are_expensive",
-            format!(
-                "Random writes are assumed to be slower than sequential ones; here they cost x{:.2}.",
-                rw / sw
-            ),
-        );
+    let told = |id: &str, wanted: Decision| {
+        answer(&profile.verdicts, id).filter(|a| a.verdict == wanted).and_then(|a| a.ratio)
+    };
+    if let Some(times) = told("random_writes", Decision::No) {
+        let text = "Random writes are assumed to be slower than sequential ones; here they cost";
+        add("random_writes_are_expensive", format!("{text} x{times:.2}."));
     }
-    if let (Some(sr), Some(rr)) = (ms.sr, ms.rr)
-        && rr > SAME * sr
-    {
-        add(
-            "random_reads_are_free",
-            format!(
-                "Random reads are assumed to cost as much as sequential ones; here they cost x{:.2}.",
-                rr / sr
-            ),
-        );
+    if let Some(times) = told("random_reads", Decision::Yes) {
+        let text = "Random reads are assumed to cost as much as sequential ones; here they cost";
+        add("random_reads_are_free", format!("{text} x{times:.2}."));
     }
-    if let (Some(rr), Some(rw)) = (ms.rr, ms.rw)
-        && rw < rr / SAME
-    {
-        add(
-            "reads_are_cheaper",
-            format!(
-                "Reads are assumed to be cheaper than writes; here a random read costs x{:.2} of a random write.",
-                rr / rw
-            ),
-        );
+    if let Some(times) = told("reads_over_writes", Decision::Yes) {
+        let text = "Reads are assumed to be cheaper than writes; here a random read costs";
+        add("reads_are_cheaper", format!("{text} x{times:.2} of a random write."));
     }
     all
 }

@@ -5,22 +5,27 @@
 //! so the gain over one stream is d x cost(1) / cost(d). Mix: what the IOs of
 //! both patterns cost apart, each at its own baseline's mean, over what they
 //! cost mixed. The one number of each is the gain farthest from 1, as a ratio,
-//! among those whose interval excludes 1; 1 where none does.
+//! among those whose interval, corrected for the number of points, excludes 1; 1 where all
+//! lie within x0.8 to x1.25 by their whole intervals; else it is not known.
 //!
 //! Source: paper 001, section 3.2 (6, 7), section 5.2 ("Other Results"); paper
 //! 003, section 4 ("submitting IOs in parallel is beneficial"). Units: ratios.
 
 use super::evidence::{Evidence, EvidenceMap, rounded};
 use super::facts::{CurveFacts, Facts, MeasuredCurve};
+use super::verdicts::apart;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uflip_measure::MicroBenchmark;
-use uflip_measure::detect::knee::{CostRatio, Level, ratio};
+use uflip_measure::detect::knee::{CostRatio, SAME};
+use uflip_measure::detect::level::PRINTED;
+use uflip_measure::detect::verdict::{Comparison, corrected};
 
 /// What a varying parameter gains or loses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// The best gain or the worst loss, whichever is farther from 1.
+    /// The best gain or the worst loss, whichever is farther from 1; None where it was
+    /// measured and is not decided.
     pub gain: Option<f64>,
     /// The curve where that is.
     pub baseline: Option<String>,
@@ -59,6 +64,7 @@ struct FoundEffect<'a> {
     curve: &'a MeasuredCurve,
     at: &'a CurveFacts,
     gain: CostRatio,
+    compared: Comparison,
 }
 
 impl FoundEffect<'_> {
@@ -78,13 +84,19 @@ impl FoundEffect<'_> {
             .with_ci95(rounded(self.gain.low), rounded(self.gain.high))
     }
 
-    fn certain(&self) -> bool {
-        self.gain.low > 1.0 || self.gain.high < 1.0
+    /// Whether it is one, of so many that were looked at.
+    fn certain(&self, of: usize) -> bool {
+        self.compared.at(corrected(of)).is_some_and(|gain| gain.low > 1.0 || gain.high < 1.0)
+    }
+
+    /// Whether it is none.
+    fn is_none(&self) -> bool {
+        self.gain.low > 1.0 / SAME && self.gain.high < SAME
     }
 }
 
-fn times(gain: CostRatio, factor: f64) -> CostRatio {
-    CostRatio { ratio: gain.ratio * factor, low: gain.low * factor, high: gain.high * factor }
+fn found<'a>(curve: &'a MeasuredCurve, at: &'a CurveFacts, compared: Comparison) -> Option<FoundEffect<'a>> {
+    Some(FoundEffect { curve, at, gain: compared.at(PRINTED)?, compared })
 }
 
 /// Rule "parallelism".
@@ -93,9 +105,8 @@ pub(super) fn parallelism(facts: &Facts) -> Effect {
     for curve in facts.curves_of(MicroBenchmark::Parallelism) {
         let Some(one) = curve.at(1) else { continue };
         for at in curve.points.iter().filter(|p| p.value > 1) {
-            if let Some(gain) = ratio(&one.level, &at.level) {
-                all.push(FoundEffect { curve, at, gain: times(gain, at.value as f64) });
-            }
+            let gain = Comparison { times: at.value as f64, ..Comparison::new(one.known(), at.known()) };
+            all.extend(found(curve, at, gain));
         }
     }
     effect("parallelism", &all)
@@ -107,24 +118,10 @@ pub(super) fn mix(facts: &Facts) -> Effect {
     for curve in facts.curves_of(MicroBenchmark::Mix) {
         for at in &curve.points {
             let apart = apart(facts, curve.name, at.by_pattern);
-            if let Some(gain) = apart.and_then(|apart| ratio(&apart, &at.level)) {
-                all.push(FoundEffect { curve, at, gain });
-            }
+            all.extend(apart.and_then(|apart| found(curve, at, Comparison::new(apart, at.known()))));
         }
     }
     effect("mix", &all)
-}
-
-/// What the IOs of a mix cost apart, on average.
-fn apart(facts: &Facts, curve: uflip_measure::Curve, [n, m]: [u64; 2]) -> Option<Level> {
-    let uflip_measure::Curve::Pair(first, second) = curve else { return None };
-    let (first, second) = (facts.level(first)?, facts.level(second)?);
-    let all = n.checked_add(m).filter(|all| *all > 0)? as f64;
-    let (n, m) = (n as f64 / all, m as f64 / all);
-    let mean_ns = n * first.mean_ns + m * second.mean_ns;
-    let below = (n * (first.mean_ns - first.low_ns)).hypot(m * (second.mean_ns - second.low_ns));
-    let above = (n * (first.high_ns - first.mean_ns)).hypot(m * (second.high_ns - second.mean_ns));
-    Some(Level { mean_ns, low_ns: mean_ns - below, high_ns: mean_ns + above })
 }
 
 fn effect(rule: &str, all: &[FoundEffect<'_>]) -> Effect {
@@ -133,14 +130,19 @@ fn effect(rule: &str, all: &[FoundEffect<'_>]) -> Effect {
         effect.curves.entry(found.curve.name.to_string()).or_default().push(found.point(rule));
     }
     let size = |f: &&FoundEffect<'_>| f.gain.ratio.ln();
-    let certain = || all.iter().filter(|f| f.certain());
+    let certain = || all.iter().filter(|f| f.certain(all.len()));
     let best = certain().max_by(|a, b| size(a).total_cmp(&size(b)));
     let worst = certain().min_by(|a, b| size(a).total_cmp(&size(b)));
     let farthest = certain().max_by(|a, b| size(a).abs().total_cmp(&size(b).abs()));
     let measured = !all.is_empty();
-    let value = |f: Option<&FoundEffect<'_>>| f.map(|f| rounded(f.gain.ratio)).or(measured.then_some(1.0));
-    effect.best = value(best.filter(|f| f.gain.ratio > 1.0));
-    effect.worst = value(worst.filter(|f| f.gain.ratio < 1.0));
+    let none = measured && all.iter().all(FoundEffect::is_none);
+    let value = |f: Option<&FoundEffect<'_>>| f.map(|f| rounded(f.gain.ratio)).or(none.then_some(1.0));
+    let no_better = measured && all.iter().all(|f| f.gain.high < SAME);
+    let no_worse = measured && all.iter().all(|f| f.gain.low > 1.0 / SAME);
+    let best_gain = best.filter(|f| f.gain.ratio > 1.0);
+    let worst_gain = worst.filter(|f| f.gain.ratio < 1.0);
+    effect.best = value(best_gain).or(no_better.then_some(1.0));
+    effect.worst = value(worst_gain).or(no_worse.then_some(1.0));
     effect.gain = value(farthest);
     effect.baseline = farthest.map(|f| f.curve.name.to_string());
     effect.value = farthest.map(|f| f.at.value);

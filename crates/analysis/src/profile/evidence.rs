@@ -11,6 +11,9 @@ pub struct Evidence {
     /// The 95 % confidence interval, in the figure's unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95: Option<[f64; 2]>,
+    /// Degrees of freedom that the interval rests on; absent where its deviation is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freedom: Option<f64>,
     /// For figures that are one of the values measured: the smallest and the
     /// largest that the intervals of the costs allow; for figures found in each
     /// repeat: the smallest and the largest.
@@ -38,6 +41,12 @@ impl Evidence {
     /// With this interval, unless an end of it is open.
     pub fn with_ci95(self, low: f64, high: f64) -> Evidence {
         Evidence { ci95: ends(low, high), ..self }
+    }
+
+    /// With the degrees of freedom behind the interval, where there is one.
+    pub fn with_freedom(self, freedom: f64) -> Evidence {
+        let freedom = (self.ci95.is_some() && freedom.is_finite()).then(|| rounded(freedom));
+        Evidence { freedom, ..self }
     }
 
     /// With this range.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::between::Between;
 use uflip_measure::detect::knee::{KneePoint, Level};
+use uflip_measure::detect::level::KnownLevel;
 use uflip_measure::detect::spread::Spread;
 use uflip_measure::detect::startup::StartUp;
 use uflip_measure::pattern::Baseline;
@@ -40,6 +41,8 @@ pub(super) struct BaselineFacts {
     pub(super) baseline: Baseline,
     /// Of all repeats.
     pub(super) level: Level,
+    /// Degrees of freedom of its interval.
+    pub(super) freedom: f64,
     /// IOs in `level`.
     pub(super) n: u64,
     pub(super) runs: Vec<u32>,
@@ -51,7 +54,7 @@ pub(super) struct BaselineFacts {
     pub(super) period: Option<f64>,
     pub(super) spread: Option<Spread>,
     /// In the order of [`super::levels::PERCENTILES`].
-    pub(super) percentiles: Vec<Level>,
+    pub(super) percentiles: Vec<KnownLevel>,
 }
 
 /// One repeat of a baseline.
@@ -60,7 +63,7 @@ pub(super) struct Repeat {
     pub(super) io_ignore: u64,
     /// IOs of the whole run.
     pub(super) ios: usize,
-    pub(super) level: Level,
+    pub(super) known: KnownLevel,
     pub(super) start_up: Option<StartUp>,
     pub(super) period: Option<f64>,
 }
@@ -79,10 +82,28 @@ pub(super) struct CurveFacts {
     pub(super) value: i64,
     pub(super) label: String,
     pub(super) level: Level,
+    /// Degrees of freedom of its interval.
+    pub(super) freedom: f64,
+    /// Each run's own level, in the order of `runs`.
+    pub(super) repeats: Vec<KnownLevel>,
     pub(super) runs: Vec<u32>,
     /// IOs of each pattern of a mix.
     pub(super) by_pattern: [u64; 2],
     pub(super) spread: Option<Spread>,
+}
+
+impl BaselineFacts {
+    /// The level, for intervals at another confidence.
+    pub(super) fn known(&self) -> KnownLevel {
+        KnownLevel { level: self.level, freedom: self.freedom }
+    }
+}
+
+impl CurveFacts {
+    /// The level, for intervals at another confidence.
+    pub(super) fn known(&self) -> KnownLevel {
+        KnownLevel { level: self.level, freedom: self.freedom }
+    }
 }
 
 impl Facts {

@@ -22,6 +22,7 @@ pub(super) fn baseline_ms(facts: &Facts) -> Per<f64> {
     for b in &facts.baselines {
         let evidence = Evidence::new("baseline-mean", b.runs.iter().copied())
             .with_ci95(rounded(b.level.low_ns / 1e6), rounded(b.level.high_ns / 1e6))
+            .with_freedom(b.freedom)
             .with_n(b.n);
         per.set(b.baseline, Some(rounded(b.level.mean_ns / 1e6)), evidence);
     }

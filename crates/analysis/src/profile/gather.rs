@@ -2,11 +2,9 @@
 //! costs, with intervals.
 //!
 //! Method: a run's level is the mean of its running phase with the interval of
-//! batch means for correlated data (`detect::interval`). The level of several
-//! repeats is the mean of their means; its interval is the repeats' intervals
-//! added in quadrature, or what the repeats' means themselves say where they
-//! scatter more than that (R. T. Birge's ratio, 1932). What was measured once is
-//! widened by what changes between equal runs (`between.rs`). The running phase begins
+//! batch means for correlated data (`detect::interval`). The level of a point is the mean
+//! of its runs' means, however many there are; its interval is of the runs' own intervals
+//! and of what changes between equal runs (`between.rs`), by `detect::level`. The running phase begins
 //! after IOIgnore or the start-up found in the baseline's own runs, whichever
 //! is later; the latter only where it leaves half of the run.
 //!
@@ -18,7 +16,7 @@ use super::open_loop::is_closed;
 use super::phases::{self, Source};
 use crate::spectrum::Spectrum;
 use uflip_device::IoRecord;
-use uflip_measure::detect::knee::Level;
+use uflip_measure::detect::level::{KnownLevel, PRINTED, of_repeats};
 use uflip_measure::detect::long::{Phase, spread};
 use uflip_measure::mix_counts;
 use uflip_measure::pattern::{Baseline, Pattern};
@@ -42,7 +40,7 @@ pub(super) fn gather(contents: &StoreContents, source: &Source<'_>) -> Result<Fa
     let mut facts = Facts { io_size_bytes, baselines, curves: Vec::new(), between };
     facts.curves = curves(contents, &facts, source)?;
     facts.between = between_runs(contents, &facts);
-    between::widen(&mut facts);
+    between::settle(&mut facts);
     Ok(facts)
 }
 
@@ -82,38 +80,45 @@ fn baseline_facts(
             _ => phases::take(row, source, |_| from, Some(&mut spectrum))?.phase,
         };
         let period = phase.period().map(|p| p.ios);
-        let Some(level) = level(&phase, period) else { continue };
+        let Some(known) = level(&phase, period) else { continue };
         repeats.push(Repeat {
             run: row.spec.id,
             io_ignore: row.spec.io_ignore,
             ios,
-            level,
+            known,
             start_up: found,
             period,
         });
         running.push(if fit { phase } else { phase.condensed(phases::share(rows.len())) });
     }
-    let levels: Vec<Level> = repeats.iter().map(|r| r.level).collect();
+    let levels: Vec<KnownLevel> = repeats.iter().map(|r| r.known).collect();
     let period = most(repeats.iter().map(|r| r.period));
-    Ok(together(&levels).map(|level| BaselineFacts {
+    Ok(of_repeats(&levels, None).map(|known| BaselineFacts {
         baseline,
-        level,
+        level: known.level,
+        freedom: known.freedom,
         n: running.iter().map(Phase::ios).sum(),
         runs: repeats.iter().map(|r| r.run).collect(),
         start_up: start_up.map(|s| s.round() as u64),
         period,
         spread: spread(&running, period, SPREAD_LIMIT),
-        percentiles: percentiles(&running, &spectrum, &level),
+        percentiles: percentiles(&running, &spectrum),
         repeats,
     }))
 }
 
 /// The percentiles of phases that are all kept, or else those that were counted.
-fn percentiles(phases: &[Phase], spectrum: &Spectrum, level: &Level) -> Vec<Level> {
+fn percentiles(phases: &[Phase], spectrum: &Spectrum) -> Vec<KnownLevel> {
     let whole = |phase: &Phase| if let Phase::Whole(all) = phase { Some(all.clone()) } else { None };
     match phases.iter().map(whole).collect::<Option<Vec<_>>>() {
-        Some(whole) if spectrum.n() == 0 => super::levels::percentiles(whole, level),
-        _ => super::levels::percentiles_of_counts(spectrum, level),
+        Some(whole) if spectrum.n() == 0 => super::levels::percentiles(&whole),
+        _ => {
+            let windows = phases.iter().map(|phase| match phase {
+                Phase::Whole(all) => &all[..],
+                Phase::Long(long) => long.window(),
+            });
+            super::levels::percentiles_of_counts(spectrum, &windows.collect::<Vec<_>>())
+        }
     }
 }
 
@@ -134,49 +139,24 @@ fn running_from(io_ignore: u64, start_up: Option<u64>, n: usize) -> usize {
 
 /// The mean of a running phase with its interval; open where it is too short
 /// to have one. None for no IOs.
-fn level(phase: &Phase, period: Option<f64>) -> Option<Level> {
+fn level(phase: &Phase, period: Option<f64>) -> Option<KnownLevel> {
     if phase.is_empty() {
         return None;
     }
     let mean_ns = phase.mean_ns();
-    let shaped = phase.batch_means(period, 0.95).map(|i| Level {
-        mean_ns,
-        low_ns: (mean_ns - (i.mean_ns - i.low_ns)).max(0.0),
-        high_ns: mean_ns + (i.high_ns - i.mean_ns),
+    let shaped = phase.batch_means(period, PRINTED).map(|i| {
+        let mut known = KnownLevel::from(&i);
+        known.level.mean_ns = mean_ns;
+        known.level.low_ns = (mean_ns - (i.mean_ns - i.low_ns)).max(0.0);
+        known.level.high_ns = mean_ns + (i.high_ns - i.mean_ns);
+        known
     });
-    Some(shaped.unwrap_or(Level { mean_ns, low_ns: 0.0, high_ns: f64::INFINITY }))
-}
-
-/// Student's t for 95 %, by degrees of freedom from 1 on; then the normal's.
-const STUDENT_T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-
-/// The level of several repeats. Where one of them is too short for an interval
-/// of its own, the interval is that of the repeats' means alone.
-fn together(levels: &[Level]) -> Option<Level> {
-    let k = levels.len() as f64;
-    if levels.is_empty() {
-        return None;
-    }
-    let mean_ns = levels.iter().map(|l| l.mean_ns).sum::<f64>() / k;
-    let quadrature = |part: fn(&Level) -> f64| levels.iter().map(|l| part(l).powi(2)).sum::<f64>().sqrt() / k;
-    let (below, above) = (quadrature(|l| l.mean_ns - l.low_ns), quadrature(|l| l.high_ns - l.mean_ns));
-    if levels.len() < 2 {
-        return Some(Level { mean_ns, low_ns: mean_ns - below, high_ns: mean_ns + above });
-    }
-    let squares: f64 = levels.iter().map(|l| (l.mean_ns - mean_ns).powi(2)).sum();
-    let error = (squares / (k - 1.0) / k).sqrt();
-    let (below, above) = if above.is_finite() {
-        (below.max(1.96 * error), above.max(1.96 * error))
-    } else {
-        let half = STUDENT_T.get(levels.len() - 2).copied().unwrap_or(1.96) * error;
-        (half, half)
-    };
-    Some(Level { mean_ns, low_ns: (mean_ns - below).max(0.0), high_ns: mean_ns + above })
+    Some(shaped.unwrap_or(KnownLevel::open(mean_ns)))
 }
 
 /// A run of a micro-benchmark, summed up.
 struct Summed {
-    level: Level,
+    level: KnownLevel,
     /// IOs of each pattern of a mix.
     by_pattern: [u64; 2],
     phase: Phase,
@@ -224,12 +204,14 @@ fn point(group: &[&RunRow], facts: &Facts, source: &Source<'_>) -> Result<Option
         summed.push((row.spec.id, level, by_pattern));
         running.push(if fit { phase } else { phase.condensed(phases::share(group.len())) });
     }
-    let levels: Vec<Level> = summed.iter().map(|(_, level, _)| *level).collect();
+    let repeats: Vec<KnownLevel> = summed.iter().map(|(_, level, _)| *level).collect();
     let at = group.first().and_then(|r| r.spec.belongs.varying());
-    Ok(at.zip(together(&levels)).map(|((_, value, label), level)| CurveFacts {
+    Ok(at.zip(of_repeats(&repeats, None)).map(|((_, value, label), known)| CurveFacts {
         value,
         label,
-        level,
+        level: known.level,
+        freedom: known.freedom,
+        repeats,
         runs: summed.iter().map(|(run, _, _)| *run).collect(),
         by_pattern: summed.iter().fold([0, 0], |[a, b], (_, _, of)| [a + of[0], b + of[1]]),
         spread: spread(&running, None, SPREAD_LIMIT),
@@ -257,5 +239,5 @@ fn sum_up(row: &RunRow, facts: &Facts, source: &Source<'_>) -> Result<Option<Sum
     let streams = row.spec.work.stream_count().max(1);
     let from = |ios: usize| running_from(row.spec.io_ignore, start_up_of(row, facts), ios / streams);
     let phases::Taken { phase, by_pattern } = phases::take(row, source, from, None)?;
-    Ok(level(&phase, None).map(|level| Summed { level, by_pattern, phase }))
+    Ok(level(&phase, phase.period().map(|p| p.ios)).map(|level| Summed { level, by_pattern, phase }))
 }

@@ -1,17 +1,19 @@
 //! The seven hints of the uFLIP paper, judged on this device.
 //!
-//! Method: one rule a hint, in `docs/profile.md` under "Hints"; each looks at
-//! figures and curves that exist already and says which runs it looked at. What
-//! was not measured is unknown, never guessed.
+//! Method: one rule a hint, in `docs/profile.md` under "Hints"; each goes by the answers of
+//! `verdicts.rs` alone and says which runs it looked at. What was not measured is unknown,
+//! and what the intervals leave open is not decided, with what would decide it.
 //!
 //! Source: paper 001, section 5.3, hints 1 to 7.
 
 use super::Profile;
 use super::facts::{CurveFacts, Facts, MeasuredCurve};
+use super::verdicts::{Answer, answer, at_least};
 use serde::{Deserialize, Serialize};
 use uflip_device::Bytes;
 use uflip_measure::MicroBenchmark;
-use uflip_measure::detect::knee::{CostRatio, Level, SAME, ratio};
+use uflip_measure::detect::knee::Level;
+use uflip_measure::detect::verdict::{Comparison, Decision, corrected};
 use uflip_measure::pattern::Baseline;
 
 /// An IO size gives its due from this share of the best throughput on: beyond
@@ -30,6 +32,8 @@ pub enum Verdict {
     DoesNotHold,
     /// What it takes to tell was not measured.
     Unknown,
+    /// It was, and the intervals leave it open.
+    NotDecided,
 }
 
 /// One hint.
@@ -46,11 +50,19 @@ pub struct Hint {
     pub evidence: Vec<u32>,
 }
 
-fn hint(id: &str, holds: bool, statement: String, mut runs: Vec<u32>) -> Hint {
+fn hint(id: &str, holds: bool, statement: String, runs: Vec<u32>) -> Hint {
+    of(id, if holds { Verdict::Holds } else { Verdict::DoesNotHold }, statement, runs)
+}
+
+fn of(id: &str, verdict: Verdict, statement: String, mut runs: Vec<u32>) -> Hint {
     runs.sort_unstable();
     runs.dedup();
-    let verdict = if holds { Verdict::Holds } else { Verdict::DoesNotHold };
     Hint { id: id.into(), verdict, statement, evidence: runs }
+}
+
+/// A hint that hangs on the open question `open`.
+fn open(id: &str, open: &Answer) -> Hint {
+    of(id, Verdict::NotDecided, open.not_decided(), open.runs.clone())
 }
 
 fn unknown(id: &str, statement: &str) -> Hint {
@@ -60,13 +72,13 @@ fn unknown(id: &str, statement: &str) -> Hint {
 /// All seven, in the paper's order.
 pub(super) fn hints(profile: &Profile, facts: &Facts) -> Vec<Hint> {
     vec![
-        larger_ios(facts).unwrap_or_else(|| {
+        larger_ios(profile, facts).unwrap_or_else(|| {
             unknown("larger_ios", "Whether larger IOs pay was not measured (granularity of SR, RR and SW).")
         }),
         block_size(facts).unwrap_or_else(|| {
             unknown("block_size", "The best block size was not measured (granularity of SR and SW).")
         }),
-        alignment(profile, facts)
+        alignment(profile)
             .unwrap_or_else(|| unknown("alignment", "What alignment costs was not measured (alignment).")),
         locality(profile, facts).unwrap_or_else(|| {
             unknown("locality", "Where random writes are cheap was not measured (locality of RW).")
@@ -92,141 +104,175 @@ fn per_byte(point: &CurveFacts) -> f64 {
 }
 
 /// Hint 1: larger IOs are generally beneficial, even for reads.
-fn larger_ios(facts: &Facts) -> Option<Hint> {
-    let mut gains = Vec::new();
-    let mut runs = Vec::new();
-    for baseline in [Baseline::Sr, Baseline::Rr, Baseline::Sw] {
-        let curve = facts.curve(MicroBenchmark::Granularity, baseline)?;
-        let at_least = |bytes: i64| curve.points.iter().find(|p| p.value >= bytes);
-        let (small, large) = (at_least(4 << 10)?, at_least(32 << 10)?);
-        gains.push((baseline, per_byte(small) / per_byte(large), small.value, large.value));
-        runs.extend(small.runs.iter().chain(&large.runs));
+fn larger_ios(profile: &Profile, facts: &Facts) -> Option<Hint> {
+    const ID: &str = "larger_ios";
+    let baselines = [Baseline::Sr, Baseline::Rr, Baseline::Sw];
+    let mut all = Vec::new();
+    for baseline in baselines {
+        all.push((baseline, answer(&profile.verdicts, &format!("larger_ios.{baseline}"))?));
     }
-    let holds = gains.iter().all(|(_, gain, ..)| *gain >= SAME);
-    let least = gains.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let (small, large) = (size(least.2), size(least.3));
-    let all: Vec<String> = gains.iter().map(|(b, gain, ..)| format!("{} x{gain:.1}", b.name())).collect();
-    let what = format!("{large} IOs move data faster than {small} ones: {}", all.join(", "));
-    let statement = if holds {
-        format!("Use large IOs, also for reads; {what}.")
-    } else {
-        format!("Small IOs cost little more than large ones for {}: {what}.", least.0.name())
-    };
-    Some(hint("larger_ios", holds, statement, runs))
+    let curve = facts.curve(MicroBenchmark::Granularity, Baseline::Sr)?;
+    let (small, large) = (size(at_least(curve, 4 << 10)?.value), size(at_least(curve, 32 << 10)?.value));
+    let gain = |a: &Answer| a.ratio.unwrap_or(f64::NAN);
+    let each: Vec<String> = all.iter().map(|(b, a)| format!("{b} x{:.1}", gain(a))).collect();
+    let what = format!("{large} IOs move data faster than {small} ones: {}", each.join(", "));
+    let runs = all.iter().flat_map(|(_, a)| a.runs.clone()).collect();
+    if let Some((baseline, _)) = all.iter().find(|(_, a)| a.verdict == Decision::No) {
+        let text = format!("Small IOs cost little more than large ones for {baseline}: {what}.");
+        return Some(hint(ID, false, text, runs));
+    }
+    let left = all.iter().find(|(_, a)| a.verdict == Decision::NotDecided);
+    Some(match left {
+        Some((_, left)) => open(ID, left),
+        None => hint(ID, true, format!("Use large IOs, also for reads; {what}."), runs),
+    })
 }
 
-/// The smallest power of two that gets two thirds of the best throughput.
-fn worthwhile(curve: &MeasuredCurve) -> Option<&CurveFacts> {
-    let best = curve.points.iter().map(per_byte).min_by(f64::total_cmp)?;
-    curve.points.iter().find(|p| p.value.count_ones() == 1 && per_byte(p) <= WORTH * best)
+/// The smallest power of two that gets two thirds of the best throughput, and the smallest
+/// and the largest that may be it by their intervals.
+fn worthwhile(curve: &MeasuredCurve) -> Option<(&CurveFacts, [i64; 2])> {
+    let best = curve.points.iter().min_by(|a, b| per_byte(a).total_cmp(&per_byte(b)))?;
+    let confidence = corrected(curve.points.len());
+    let of_best = |p: &CurveFacts| {
+        let times = best.value as f64 / p.value.max(1) as f64;
+        Comparison { times, ..Comparison::new(p.known(), best.known()) }.at(confidence)
+    };
+    let powers = || curve.points.iter().filter(|p| p.value.count_ones() == 1);
+    let found = powers().find(|p| per_byte(p) <= WORTH * per_byte(best))?;
+    let least = powers().find(|p| of_best(p).is_none_or(|r| r.low <= WORTH))?.value;
+    let last = powers().last()?.value;
+    // Compared with itself the best one is worthwhile whatever its interval.
+    let sure = |p: &CurveFacts| p.value == best.value || of_best(p).is_some_and(|r| r.high <= WORTH);
+    let most = powers().find(|p| sure(p)).map_or(last, |p| p.value);
+    Some((found, [least, most.max(found.value)]))
 }
 
 /// Hint 2: block size should (currently) be 32 KB.
 fn block_size(facts: &Facts) -> Option<Hint> {
+    const ID: &str = "block_size";
     let reads = facts.curve(MicroBenchmark::Granularity, Baseline::Sr)?;
     let writes = facts.curve(MicroBenchmark::Granularity, Baseline::Sw)?;
-    let (read, write) = (worthwhile(reads)?, worthwhile(writes)?);
-    let block = read.value.max(write.value);
+    let ((read, of_reads), (write, of_writes)) = (worthwhile(reads)?, worthwhile(writes)?);
+    let [least, most] = [of_reads[0].max(of_writes[0]), of_reads[1].max(of_writes[1])];
+    let runs: Vec<u32> = [read, write].into_iter().flat_map(|p| p.runs.clone()).collect();
+    let within = BLOCK.contains(&least) && BLOCK.contains(&most);
+    if !within && most >= *BLOCK.start() && least <= *BLOCK.end() {
+        let text = format!(
+            "Not decided by this run: which IOs get two thirds of the best sequential throughput measured? By the \
+             intervals it begins between {} and {}; --only granularity with more --repeats tells.",
+            size(least),
+            size(most)
+        );
+        return Some(of(ID, Verdict::NotDecided, text, runs));
+    }
     let statement = format!(
         "Write in {} or more and read in {} or more: that gets at least two thirds of the best sequential \
          throughput measured.",
         size(write.value),
         size(read.value)
     );
-    let runs = [read, write].into_iter().flat_map(|p| p.runs.clone());
-    Some(hint("block_size", BLOCK.contains(&block), statement, runs.collect()))
+    Some(hint(ID, within, statement, runs))
 }
 
 /// Hint 3: blocks should be aligned to flash pages.
-fn alignment(profile: &Profile, facts: &Facts) -> Option<Hint> {
-    let runs: Vec<u32> = facts.curves_of(MicroBenchmark::Alignment).flat_map(MeasuredCurve::runs).collect();
-    if runs.is_empty() {
-        return None;
+fn alignment(profile: &Profile) -> Option<Hint> {
+    const ID: &str = "alignment";
+    let asked = answer(&profile.verdicts, ID)?;
+    match asked.verdict {
+        Decision::NotDecided => Some(open(ID, asked)),
+        Decision::No => {
+            let text = "Alignment does not matter at the sizes measured: no shift costs a quarter more.";
+            Some(hint(ID, false, text.into(), asked.runs.clone()))
+        }
+        Decision::Yes => {
+            let found = &profile.alignment;
+            let on = found.baseline.as_deref().unwrap_or("an IO");
+            let factor = found.penalty_factor.or(asked.ratio).unwrap_or(f64::NAN);
+            let to = found.unit_bytes.map_or_else(
+                || "Align IOs to more than the largest shift measured".to_string(),
+                |b| format!("Align IOs to {}", Bytes(b)),
+            );
+            let runs = found.evidence.get("penalty_factor").map_or(&asked.runs, |e| &e.runs).clone();
+            Some(hint(ID, true, format!("{to}; otherwise {on} costs up to x{factor:.2}."), runs))
+        }
     }
-    let found = &profile.alignment;
-    let Some(factor) = found.penalty_factor else {
-        let text = "Alignment does not matter at the sizes measured: no shift costs a tenth more.";
-        return Some(hint("alignment", false, text.into(), runs));
-    };
-    let on = found.baseline.as_deref().unwrap_or("IOs");
-    let to = found.unit_bytes.map_or_else(
-        || "Align IOs to more than the largest shift measured".to_string(),
-        |b| format!("Align IOs to {}", Bytes(b)),
-    );
-    let runs = found.evidence.get("penalty_factor").map(|e| e.runs.clone()).unwrap_or(runs);
-    Some(hint("alignment", true, format!("{to}; otherwise {on} costs up to x{factor:.2}."), runs))
 }
 
 /// Hint 4: random writes should be limited to a focused area.
 fn locality(profile: &Profile, facts: &Facts) -> Option<Hint> {
+    const ID: &str = "locality";
     let curve = facts.curve(MicroBenchmark::Locality, Baseline::Rw)?;
-    let (sw, rw) = (profile.baseline_ms.sw?, profile.baseline_ms.rw?);
+    let (expensive, helps) = (answer(&profile.verdicts, "random_writes")?, answer(&profile.verdicts, ID)?);
     let runs = profile.locality.evidence.get("area_bytes").map(|e| e.runs.clone()).unwrap_or_default();
-    let everywhere = rw / sw;
-    let largest = curve.points.last()?.value;
-    let one = |holds, text| Some(hint("locality", holds, text, runs));
+    let everywhere = expensive.ratio?;
+    match (expensive.verdict, helps.verdict) {
+        (Decision::No, _) => {
+            let text = format!("Write anywhere: random writes cost x{everywhere:.2} of sequential ones.");
+            return Some(hint(ID, false, text, runs));
+        }
+        (Decision::NotDecided, _) => return Some(open(ID, expensive)),
+        (_, Decision::NotDecided) => return Some(open(ID, helps)),
+        (_, Decision::No) => {
+            let text = format!(
+                "Avoid random writes: they cost x{everywhere:.1} of sequential ones, and a small area does not make \
+                 them cheap."
+            );
+            return Some(hint(ID, false, text, runs));
+        }
+        (Decision::Yes, Decision::Yes) => {}
+    }
     let costlier = profile.locality.factor.is_some_and(|f| f > 2.0);
     let twice = within(curve, facts.level(Baseline::Sw)?, |p| size(p.value)).filter(|_| costlier);
-    if everywhere <= SAME {
-        return one(
-            false,
-            format!("Write anywhere: random writes cost x{everywhere:.2} of sequential ones."),
-        );
-    }
-    match (profile.locality.area_bytes, profile.locality.factor) {
-        (Some(area), Some(factor)) if i64::try_from(area).is_ok_and(|a| a < largest) => one(
-            true,
-            format!(
-                "Keep random writes within {}: they cost x{factor:.1} of sequential ones there, x{everywhere:.0} \
-                 over the whole device{}.",
-                Bytes(area),
-                twice.map_or_else(String::new, |a| format!("; within {a} at most x2"))
-            ),
+    let text = match (profile.locality.area_bytes, profile.locality.factor) {
+        (Some(area), Some(factor)) => format!(
+            "Keep random writes within {}: they cost x{factor:.1} of sequential ones there, x{everywhere:.0} \
+             over the whole device{}.",
+            Bytes(area),
+            twice.map_or_else(String::new, |a| format!("; within {a} at most x2"))
         ),
-        (Some(_), _) => {
-            one(false, format!("Random writes are cheap in any area measured, up to {}.", size(largest)))
-        }
-        _ => one(
-            false,
-            format!(
-                "Avoid random writes: they cost x{everywhere:.0} of sequential ones, and a small area does not make \
-                 them cheap."
-            ),
+        _ => format!(
+            "Keep random writes in small areas: over the whole device they cost up to x{:.1} as much ({}), and no \
+             area makes them cheap.",
+            helps.ratio.unwrap_or(f64::NAN),
+            helps.at.as_deref().unwrap_or("the cheapest area")
         ),
-    }
+    };
+    Some(hint(ID, true, text, runs))
 }
 
 /// Hint 5: sequential writes should be limited to a few partitions.
 fn partitions(profile: &Profile, facts: &Facts) -> Option<Hint> {
+    const ID: &str = "partitions";
     let curve = facts.curve(MicroBenchmark::Partitioning, Baseline::Sw)?;
+    let asked = answer(&profile.verdicts, ID)?;
     let most = curve.points.last().filter(|p| p.value > 1)?.value;
     let runs = profile.partitions.evidence.get("count").map(|e| e.runs.clone())?;
-    let one = |holds, text| Some(hint("partitions", holds, text, runs));
-    let (sw, everything) = (facts.level(Baseline::Sw)?, curve.points.last()?);
-    let all = everything.level.mean_ns / sw.mean_ns;
-    match (profile.partitions.count, profile.partitions.factor) {
-        (Some(_), Some(_)) if all <= SAME => one(
-            false,
-            format!("Write as many sequential streams as you like: {most} at once cost x{all:.2} of one."),
-        ),
-        (Some(count), Some(factor)) if i64::try_from(count).is_ok_and(|c| c >= most) => one(
-            true,
-            format!(
-                "Write few sequential streams at a time: the cost grows with their number, up to x{factor:.1} of one \
-                 with {count}, without a jump{}.",
-                within(curve, sw, |p| p.label.clone())
-                    .map_or_else(String::new, |n| format!("; it is at most x2 up to {n}"))
-            ),
-        ),
-        (Some(count), Some(factor)) if count > 1 => one(
-            true,
-            format!(
-                "Keep concurrent sequential writes to {count} streams (x{factor:.1} of one); with more, each costs \
-                 nearly as much as a random write."
-            ),
-        ),
-        _ => one(false, "Write one sequential stream at a time: already two cost like random writes.".into()),
+    let sw = facts.level(Baseline::Sw)?;
+    match asked.verdict {
+        Decision::NotDecided => return Some(open(ID, asked)),
+        Decision::No => {
+            let all = curve.points.last()?.level.mean_ns / sw.mean_ns;
+            let text = format!(
+                "Write as many sequential streams as you like: {most} at once cost x{all:.2} of one."
+            );
+            return Some(hint(ID, false, text, runs));
+        }
+        Decision::Yes => {}
     }
+    let text = match (profile.partitions.count, profile.partitions.factor) {
+        (Some(count), Some(factor)) if i64::try_from(count).is_ok_and(|c| c >= most) => format!(
+            "Write few sequential streams at a time: the cost grows with their number, up to x{factor:.1} of one \
+             with {count}, without a jump{}.",
+            within(curve, sw, |p| p.label.clone())
+                .map_or_else(String::new, |n| format!("; it is at most x2 up to {n}"))
+        ),
+        (Some(count), Some(factor)) if count > 1 => format!(
+            "Keep concurrent sequential writes to {count} streams (x{factor:.1} of one); with more, each costs \
+             nearly as much as a random write."
+        ),
+        _ => "Write one sequential stream at a time: already two cost like random writes.".into(),
+    };
+    Some(hint(ID, true, text, runs))
 }
 
 /// The largest value up to which all cost at most twice as much as SW.
@@ -236,75 +282,60 @@ fn within<T>(curve: &MeasuredCurve, sw: &Level, show: impl Fn(&CurveFacts) -> T)
 
 /// Hint 6: combining a limited number of patterns is acceptable.
 fn mix(profile: &Profile) -> Option<Hint> {
-    let worst = profile.mix.worst?;
-    let points = || profile.mix.curves.iter().flat_map(|(name, all)| all.iter().map(move |p| (name, p)));
-    let (name, point) = points().min_by(|a, b| a.1.gain.total_cmp(&b.1.gain))?;
-    let holds = worst >= 1.0 / SAME;
-    let statement = if holds {
-        "Mix patterns freely: no mix measured costs a quarter more than its parts.".to_string()
-    } else {
-        format!(
-            "Do not mix {}: together they cost up to x{:.1} of what they cost apart (at {}).",
-            name.replace('/', " with "),
-            1.0 / worst,
-            point.label
-        )
+    const ID: &str = "mix";
+    let asked = answer(&profile.verdicts, "mix.loss")?;
+    let runs = || profile.mix.curves.values().flatten().flat_map(|p| p.runs.clone()).collect();
+    let text = match asked.verdict {
+        Decision::NotDecided => return Some(open(ID, asked)),
+        Decision::No => {
+            "Mix patterns freely: no mix measured costs a quarter more than its parts.".to_string()
+        }
+        Decision::Yes => {
+            let (names, label) = asked.at.as_deref()?.split_once(" at ")?;
+            format!(
+                "Do not mix {}: together they cost up to x{:.1} of what they cost apart (at {label}).",
+                names.replace('/', " with "),
+                asked.ratio?
+            )
+        }
     };
-    let evidence =
-        if holds { points().flat_map(|(_, p)| p.runs.clone()).collect() } else { point.runs.clone() };
-    Some(hint("mix", holds, statement, evidence))
+    let freely = asked.verdict == Decision::No;
+    Some(hint(ID, freely, text, if freely { runs() } else { asked.runs.clone() }))
 }
 
 /// Hint 7: neither concurrent nor delayed IOs improve the performance.
 fn concurrency_and_delay(profile: &Profile, facts: &Facts) -> Option<Hint> {
     const ID: &str = "no_concurrency_or_delay";
-    let (parallel, delay) = (profile.parallelism.best, best_delay(facts));
-    if let Some(gain) = parallel.filter(|g| *g >= SAME) {
-        let points =
-            profile.parallelism.curves.iter().flat_map(|(name, all)| all.iter().map(move |p| (name, p)));
-        let (name, point) = points.max_by(|a, b| a.1.gain.total_cmp(&b.1.gain))?;
+    let gain = answer(&profile.verdicts, "parallelism.gain");
+    let saves = answer(&profile.verdicts, "pause.saves");
+    let yes = |a: &&Answer| a.verdict == Decision::Yes;
+    let at =
+        |a: &Answer| a.at.clone()?.split_once(" at ").map(|(name, at)| (name.to_string(), at.to_string()));
+    if let Some(gain) = gain.filter(yes) {
+        let ((name, label), ratio) = (at(gain)?, gain.ratio?);
+        let text = format!("Submit {name} in parallel: {label} streams gain x{ratio:.1} in throughput.");
+        return Some(hint(ID, false, text, gain.runs.clone()));
+    }
+    if let Some(saves) = saves.filter(yes) {
+        let ((name, label), ratio) = (at(saves)?, saves.ratio?);
         let text =
-            format!("Submit {name} in parallel: {} streams gain x{gain:.1} in throughput.", point.label);
-        return Some(hint(ID, false, text, point.runs.clone()));
+            format!("Pause {label} before each {name}: the whole takes x{ratio:.1} less time than without.");
+        return Some(hint(ID, false, text, saves.runs.clone()));
     }
-    if let Some((curve, point, gain)) = &delay
-        && gain.ratio >= SAME
-        && gain.low > 1.0
-    {
-        let text = format!(
-            "Pause {} before each {}: the whole takes x{:.1} less time than without.",
-            point.label, curve.name, gain.ratio
-        );
-        return Some(hint(ID, false, text, point.runs.clone()));
+    let (gain, saves) = gain.zip(saves)?;
+    if let Some(left) = [gain, saves].into_iter().find(|a| a.verdict == Decision::NotDecided) {
+        return Some(open(ID, left));
     }
-    let (gain, _) = parallel.zip(delay)?;
     let runs = facts
         .curves_of(MicroBenchmark::Parallelism)
         .chain(facts.curves_of(MicroBenchmark::Pause))
         .flat_map(MeasuredCurve::runs)
         .collect();
-    let loss = profile.parallelism.worst.filter(|w| *w < 1.0 / SAME);
-    let more =
-        loss.map_or_else(String::new, |w| format!(", and many streams at once lose up to x{:.1}", 1.0 / w));
+    let loss = answer(&profile.verdicts, "parallelism.loss").filter(yes).and_then(|a| a.ratio);
+    let more = loss.map_or_else(String::new, |w| format!(", and many streams at once lose up to x{w:.1}"));
+    let best = gain.ratio?;
     let text = format!(
-        "Neither parallel IOs (x{gain:.1} at best) nor pauses save time{more}; submit one at a time."
+        "Neither parallel IOs (x{best:.1} at best) nor pauses save time{more}; submit one at a time."
     );
     Some(hint(ID, true, text, runs))
-}
-
-/// The pause that shortens the whole, pause included, most.
-fn best_delay(facts: &Facts) -> Option<(&MeasuredCurve, &CurveFacts, CostRatio)> {
-    let mut all = Vec::new();
-    for curve in facts.curves_of(MicroBenchmark::Pause) {
-        let Some(without) = curve.name.one() else { continue };
-        let Some(without) = facts.level(without) else { continue };
-        for point in &curve.points {
-            let mut whole = point.level;
-            let pause = point.value as f64;
-            (whole.mean_ns, whole.low_ns, whole.high_ns) =
-                (whole.mean_ns + pause, whole.low_ns + pause, whole.high_ns + pause);
-            all.extend(ratio(without, &whole).map(|gain| (curve, point, gain)));
-        }
-    }
-    all.into_iter().max_by(|a, b| a.2.ratio.total_cmp(&b.2.ratio))
 }

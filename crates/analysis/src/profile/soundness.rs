@@ -245,13 +245,14 @@ fn wide_interval(b: &BaselineFacts, between: &BetweenRuns, is_job: bool) -> Opti
         "the runs are too short for an interval of the mean".into()
     };
     let found = if b.baseline.mode() == PatternMode::Write { between.writes } else { between.reads };
-    let by_runs = found.map_or(0.0, |found| found.relative_half_width(1));
+    let by_runs = found.map_or(0.0, |found| found.relative_half_width(b.repeats.len()));
     // Longer runs do not help against what changes from run to run.
-    let runs_differ = b.repeats.len() == 1 && half.is_finite() && by_runs > half / 2.0;
+    let runs_differ = half.is_finite() && by_runs > half / 2.0;
+    let (why, more) = ("equal runs differ by most of that: measure with", (2 * b.repeats.len()).max(3));
     let advice = match (runs_differ, is_job) {
-        (true, false) => "equal runs differ by most of that: measure with --repeats 3 or more",
-        (true, true) => "equal runs differ by most of that: measure with reps=3 or more in the job",
-        (false, _) => "measure with a larger IOCount",
+        (true, false) => format!("{why} --repeats {more} or more"),
+        (true, true) => format!("{why} reps={more} or more in the job"),
+        (false, _) => "measure with a larger IOCount".into(),
     };
     let text = format!("{}: {text}; {advice}.", b.baseline.name());
     (half > WIDE || half.is_nan())
@@ -309,7 +310,7 @@ fn curves_differ(facts: &Facts) -> Vec<Finding> {
 /// Code `baseline_drift`.
 fn baseline_drift(b: &BaselineFacts) -> Option<Finding> {
     let [first, .., last] = &b.repeats[..] else { return None };
-    let found = drift(&first.level, &last.level, SPREAD_LIMIT).filter(|d| d.drifted)?;
+    let found = drift(&first.known.level, &last.known.level, SPREAD_LIMIT).filter(|d| d.drifted)?;
     let text = format!(
         "{}: the last repeat costs x{:.2} of the first: the state changed while measuring.",
         b.baseline.name(),

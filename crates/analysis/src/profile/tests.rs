@@ -3,6 +3,7 @@
 
 mod calibrated;
 mod queue;
+mod verdicts;
 
 use super::*;
 use serde_json::json;
@@ -559,7 +560,7 @@ fn the_plan_tells_of_state_and_space() {
 #[test]
 fn the_card_fits_80_columns_and_says_what_matters() {
     let mut made = device(&TABLE_3[1]);
-    granular(&mut made, 100.0, 5.0);
+    granular_as(&mut made, TABLE_3[1].base, 100.0, 5.0);
     let text = card::render(&made.profile());
     assert!(text.lines().all(|l| l.chars().count() <= card::WIDTH), "{text}");
     for words in ["9.00", "within 8M", "up to 4", "high-end", "Hints"] {

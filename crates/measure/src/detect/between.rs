@@ -14,6 +14,7 @@
 //! Units: relative (a share of the mean). Limits: as good as the groups are
 //! many; a change slower than all of them is in no run.
 
+use super::level::KnownLevel;
 use super::series::student_t;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,13 @@ pub struct RunMean {
     pub mean: f64,
     /// Its standard error by the run's own interval, in the same unit.
     pub error: f64,
+}
+
+impl RunMean {
+    /// Of a run's level.
+    pub fn of(run: &KnownLevel) -> RunMean {
+        RunMean { mean: run.level.mean_ns, error: run.relative_error() * run.level.mean_ns }
+    }
 }
 
 /// What changes between equal runs.

@@ -74,7 +74,7 @@ pub fn autocorrelation_time_ios(response_ns: &[u64]) -> Option<f64> {
 }
 
 /// The same of any values, in values.
-fn autocorrelation_time(values: &[f64]) -> Option<f64> {
+pub fn autocorrelation_time(values: &[f64]) -> Option<f64> {
     let r = autocorrelation(values, MAX_LAG.min(values.len() / 4))?;
     let mut time = 1.0;
     for (lag, value) in r.iter().enumerate().skip(1) {

@@ -86,7 +86,7 @@ impl Condensed {
     }
 
     /// The first IOs one by one.
-    pub(crate) fn window(&self) -> &[u64] {
+    pub fn window(&self) -> &[u64] {
         &self.window
     }
 

@@ -7,7 +7,7 @@
 //! distribution come from `statrs`.
 
 use realfft::RealFftPlanner;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
 /// The arithmetic mean; 0 for nothing.
 pub(crate) fn mean(values: &[f64]) -> f64 {
@@ -84,6 +84,11 @@ pub(crate) fn student_t(share: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).expect("freedom is positive").inverse_cdf(share)
 }
 
+/// The `share` quantile of chi-square with `freedom` degrees of freedom.
+pub(crate) fn chi_square(share: f64, freedom: f64) -> f64 {
+    ChiSquared::new(freedom).expect("freedom is positive").inverse_cdf(share)
+}
+
 /// The `share` quantile of the standard normal distribution.
 pub(crate) fn normal(share: f64) -> f64 {
     Normal::new(0.0, 1.0).expect("the standard normal").inverse_cdf(share)
@@ -120,6 +125,13 @@ mod tests {
             assert!((student_t(0.975, freedom) - t).abs() < 6e-4, "{freedom}: {}", student_t(0.975, freedom));
         }
         assert!((student_t(0.025, 9.0) + 2.262).abs() < 6e-4);
+        for (freedom, chi) in [(1.0, 6.635), (2.0, 9.210), (9.0, 21.666)] {
+            assert!(
+                (chi_square(0.99, freedom) - chi).abs() < 1e-3,
+                "{freedom}: {}",
+                chi_square(0.99, freedom)
+            );
+        }
     }
 
     #[test]

@@ -118,9 +118,12 @@ fn said(out: &mut String, made: &Comparison) {
     }
     let [differ, noise, alike, no_interval, not_measured] = made.tally();
     if made.subjects.len() > 1 {
+        let open = made.not_decided();
+        let same = noise - open;
         let _ = writeln!(
             out,
-            "<p class=\"lead\">{differ} figures differ beyond the intervals; {noise} differences are noise, {alike} are below 1 %, \
+            "<p class=\"lead\">{differ} figures differ beyond the intervals; {open} are not decided, {same} are as good as the same, {alike} \
+             are below 1 %, \
              {no_interval} have no interval, {not_measured} were not measured in both.</p>"
         );
     }

@@ -12,6 +12,7 @@ use uflip_analysis::compare::{
     Unit, Value,
 };
 use uflip_analysis::compare::{three, value_text};
+use uflip_measure::detect::verdict::Decision;
 
 /// Columns of a figure's title.
 const TITLE: usize = 30;
@@ -37,6 +38,8 @@ pub(super) fn worse(change: &Change, better: Better) -> Option<bool> {
 /// What is said of a change, in a word or two.
 pub(super) fn word(change: &Change, better: Better, unit: Unit) -> &'static str {
     match change.verdict {
+        ChangeVerdict::Noise if change.matters == Decision::No => "within x1.25",
+        ChangeVerdict::Noise if change.ci95.is_some() => "not decided",
         // Also where neither has the effect.
         ChangeVerdict::Noise if change.ratio.is_none_or(|r| r == 1.0) => "the same",
         ChangeVerdict::Noise => "noise",
@@ -298,11 +301,13 @@ fn sentence(
 fn summary(out: &mut String, made: &Comparison, style: Style) {
     let [differ, noise, alike, no_interval, not_measured] = made.tally();
     let all = differ + noise + alike + no_interval + not_measured;
+    let open = made.not_decided();
     if all > 0 {
         out.push('\n');
         let counts = [
             (differ, "differ beyond the intervals"),
-            (noise, "are noise"),
+            (noise - open, "are as good as the same"),
+            (open, "are not decided"),
             (alike, "differ by less than 1 %"),
             (no_interval, "have no interval"),
             (not_measured, "were not measured in both"),

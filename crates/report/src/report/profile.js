@@ -15,9 +15,14 @@ function restsOn(evidence, show, most = 1) {
 const runButtons = (list, most = 4) => (Array.isArray(list) && list.length ? el("span", { class: "runs" },
   list.slice(0, most).map(id => [runButton(id), " "]), list.length > most ? el("small", {}, ` + ${count(list.length - most)}`) : null) : null);
 
+// An "=" whose interval does not lie within x0.8 to x1.25 is not known to be one.
+const borneOut = (value, evidence) => (value === "=" && !(evidence && evidence.ci95 && evidence.ci95[0] >= 0.8 && evidence.ci95[1] <= 1.25) ? "?" : value);
+// A figure that was measured and is null is not decided.
+const openText = (value, evidence) => (value === NONE && evidence && evidence.runs && evidence.runs.length ? "?" : value);
+
 function profileTable(p) {
   const rows = [];
-  const row = (name, value, evidence, show, what) => rows.push({ name, value, what, rest: restsOn(evidence, show) });
+  const row = (name, value, evidence, show, what) => rows.push({ name, value: borneOut(value, evidence), what, rest: restsOn(evidence, show) });
   row("Pause", millis(p.pause_rw_ms), at(p, "evidence", "pause_rw_ms"), millis, "makes RW cost as SW");
   const l = p.locality, n = p.partitions, o = p.order, a = p.alignment;
   row("Locality", l.area_bytes === null ? NONE : bytes(l.area_bytes), at(l, "evidence", "area_bytes"), bytes, "area with cheap RW");
@@ -29,7 +34,7 @@ function profileTable(p) {
   row("", times(o.large_incr_factor), at(o, "evidence", "large_incr_factor"), times, "large steps, of RW");
   row("Alignment", a.unit_bytes === null ? NONE : bytes(a.unit_bytes), at(a, "evidence", "unit_bytes"), bytes, "unit");
   row("", times(a.penalty_factor), at(a, "evidence", "penalty_factor"), times, `off it${a.baseline ? `, ${a.baseline}` : ""}`);
-  const gain = (name, e) => row(name, times(e.gain), at(e, "evidence", "gain"), times, e.baseline ? `throughput, ${e.baseline} at ${e.value}` : "throughput");
+  const gain = (name, e) => row(name, e.gain === 1 && !e.baseline ? "none" : openText(times(e.gain), at(e, "evidence", "gain")), at(e, "evidence", "gain"), times, e.baseline ? `throughput, ${e.baseline} at ${e.value}` : "throughput");
   gain("Parallel", p.parallelism);
   gain("Mix", p.mix);
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "profile" }, el("table", { class: "profile" },
@@ -38,7 +43,7 @@ function profileTable(p) {
       el("td", {}, r.rest[0] || NONE), el("td", {}, r.rest[1]))))));
 }
 
-const VERDICTS = { holds: ["✓", "holds", "yes"], does_not_hold: ["✗", "does not hold", "no"], unknown: ["?", "not known", "soft"] };
+const VERDICTS = { holds: ["✓", "holds", "yes"], does_not_hold: ["✗", "does not hold", "no"], unknown: ["?", "not known", "soft"], not_decided: ["?", "not decided", "soft"] };
 const HINTS = {
   larger_ios: "Larger IOs", block_size: "Block size", alignment: "Alignment", locality: "Focus random writes",
   partitions: "Few partitions", mix: "Mixing is fine", no_concurrency_or_delay: "No concurrency, no delay",
@@ -71,7 +76,7 @@ function profileSection() {
   return el("section", { id: "profile" }, el("h2", {}, "Profile"),
     el("p", { class: "say strong" }, c.statement),
     el("div", { class: "two" },
-      el("div", { class: "column" }, el("div", { class: "card" }, el("h3", {}, "What it boils down to", el("small", {}, " = no effect, – not measured or none found")), profileTable(p), why, failing), nearestCard()),
+      el("div", { class: "column" }, el("div", { class: "card" }, el("h3", {}, "What it boils down to", el("small", {}, " = no effect, ? not decided, – not measured or none found")), profileTable(p), why, failing), nearestCard()),
       p.hints.length ? el("div", { class: "card" }, el("h3", {}, "Hints", el("small", {}, " the uFLIP paper's seven, judged here")), hintList(p.hints)) : null));
 }
 

@@ -104,11 +104,12 @@ fn alignment(profile: &Profile) -> Vec<ChartMark> {
 fn order(section: &Section, profile: &Profile) -> Vec<ChartMark> {
     let o = &profile.order;
     let has = |incr: i64| section.series.iter().any(|s| s.points.iter().any(|p| p.value == incr));
-    let factor = |incr: i64, factor: Option<f64>| {
-        let text = words::times(factor?);
+    let factor = |incr: i64, factor: Option<f64>, name: &str| {
+        let text = words::known_times(factor?, o.evidence.get(name));
         has(incr).then(|| mark(MarkKind::Point, Baseline::Sw, incr as f64, text))
     };
-    let points = [factor(-1, o.reverse_factor), factor(0, o.in_place_factor)];
+    let points =
+        [factor(-1, o.reverse_factor, "reverse_factor"), factor(0, o.in_place_factor, "in_place_factor")];
     points.into_iter().flatten().chain(level(profile, Baseline::Sw)).collect()
 }
 

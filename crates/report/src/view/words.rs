@@ -3,15 +3,20 @@
 //! Method: first what the profile reads off them, figure by figure; then the
 //! extremes. For these, for each baseline the ratio of its largest to its smallest mean over
 //! the values. The one with the largest ratio is told with its extremes, the
-//! others with their ratios; below [`HARDLY`] a value does not matter.
+//! others with their ratios. Whether a curve depends on its parameter at all is the profile's
+//! answer to the question `curve.…`: where that is open, so is the sentence. Without a
+//! profile means alone are told.
 
-use crate::view::{CurvePoint, Section};
+use crate::view::{BaselineSeries, CurvePoint, Section};
+use uflip_analysis::profile::verdicts::{answer, of_curve, verdict};
 use uflip_analysis::profile::{Effect, Evidence, EvidenceMap, Profile};
 use uflip_device::Bytes;
 use uflip_measure::MicroBenchmark;
+use uflip_measure::detect::verdict::Decision;
 use uflip_measure::pattern::Baseline;
 
-/// A ratio of means below which a parameter hardly matters.
+/// A ratio of means below which a parameter hardly matters, where nothing is known of
+/// intervals.
 const HARDLY: f64 = 1.25;
 
 /// A curve's extremes.
@@ -19,6 +24,8 @@ struct Range<'a> {
     baseline: &'a str,
     low: (&'a CurvePoint, f64),
     high: (&'a CurvePoint, f64),
+    /// Whether it depends on the parameter.
+    depends: Decision,
 }
 
 impl Range<'_> {
@@ -35,17 +42,32 @@ impl Range<'_> {
 }
 
 /// What is seen; `None` where no curve has two values.
-pub(crate) fn sentence(section: &Section) -> Option<String> {
-    let mut ranges: Vec<Range<'_>> = section.series.iter().filter_map(range).collect();
+pub(crate) fn sentence(section: &Section, profile: Option<&Profile>) -> Option<String> {
+    let told = |series| range(section, series, profile);
+    let mut ranges: Vec<Range<'_>> = section.series.iter().filter_map(told).collect();
     ranges.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
-    let (first, others) = ranges.split_first()?;
     let name = &section.parameter;
-    if first.ratio() < HARDLY {
-        let most = factor(first.ratio());
-        return Some(format!(
-            "{name} hardly matters: the means of each curve stay within a factor of {most}."
-        ));
-    }
+    let of = |wanted: Decision| ranges.iter().filter(move |r| r.depends == wanted);
+    let open: Vec<&str> = of(Decision::NotDecided).map(|r| r.baseline).collect();
+    let hardly: Vec<&str> = of(Decision::No).map(|r| r.baseline).collect();
+    let Some(first) = of(Decision::Yes).next() else {
+        let most = factor(ranges.first()?.ratio());
+        return Some(match (open.is_empty(), hardly.is_empty()) {
+            (true, _) => {
+                format!("{name} hardly matters: the means of each curve stay within a factor of {most}.")
+            }
+            (false, true) => format!(
+                "Not decided: whether anything depends on {name}; means differ by a factor of {most}, and so may chance."
+            ),
+            (false, false) => {
+                format!(
+                    "{name} hardly matters for {}; not decided for {}.",
+                    hardly.join(", "),
+                    open.join(", ")
+                )
+            }
+        });
+    };
     let (low, high) = (first.low, first.high);
     let mut text = format!(
         "{} depends most on {name}: {} at {}, {} at {} ({} times)",
@@ -56,17 +78,16 @@ pub(crate) fn sentence(section: &Section) -> Option<String> {
         high.0.label,
         factor(first.ratio())
     );
-    let some: Vec<String> = others
-        .iter()
-        .filter(|r| r.ratio() >= HARDLY)
-        .map(|r| format!("{} {}", r.baseline, factor(r.ratio())))
-        .collect();
-    let hardly: Vec<&str> = others.iter().filter(|r| r.ratio() < HARDLY).map(|r| r.baseline).collect();
-    if !some.is_empty() {
-        text += &format!("; {} times", some.join(", "));
+    let others = of(Decision::Yes).skip(1).map(|r| format!("{} {}", r.baseline, factor(r.ratio())));
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() {
+        text += &format!("; {} times", others.join(", "));
     }
     if !hardly.is_empty() {
         text += &format!("; {} hardly", hardly.join(", "));
+    }
+    if !open.is_empty() {
+        text += &format!("; not decided for {}", open.join(", "));
     }
     if first.repeats_overlap() {
         text += "; its repeats differ by as much, so this may be noise";
@@ -74,11 +95,18 @@ pub(crate) fn sentence(section: &Section) -> Option<String> {
     Some(text + ".")
 }
 
-fn range(series: &crate::view::BaselineSeries) -> Option<Range<'_>> {
+fn range<'a>(section: &Section, series: &'a BaselineSeries, profile: Option<&Profile>) -> Option<Range<'a>> {
     let means = || series.points.iter().filter_map(|p| p.mean_ns.filter(|ns| *ns > 0.0).map(|ns| (p, ns)));
     let low = means().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let high = means().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (means().count() > 1).then_some(Range { baseline: &series.baseline, low, high })
+    let by_means = || if high.1 / low.1 < HARDLY { Decision::No } else { Decision::Yes };
+    // Profiles of before the answers have none.
+    let asked = profile.filter(|p| !p.verdicts.is_empty()).map(|p| {
+        let id = of_curve(&section.micro_benchmark, &series.baseline);
+        verdict(&p.verdicts, &id).unwrap_or_default()
+    });
+    let depends = asked.unwrap_or_else(by_means);
+    (means().count() > 1).then_some(Range { baseline: &series.baseline, low, high, depends })
 }
 
 /// What the profile says of this micro-benchmark; nothing where it was not
@@ -140,8 +168,21 @@ fn granularity(p: &Profile) -> Vec<String> {
     all
 }
 
+/// The sentence of an open question; `None` where it is decided, or was not asked.
+fn open(p: &Profile, id: &str) -> Option<String> {
+    let asked = answer(&p.verdicts, id)?;
+    (asked.verdict == Decision::NotDecided).then(|| asked.not_decided())
+}
+
 fn alignment(p: &Profile) -> Option<String> {
     let a = &p.alignment;
+    if let Some(text) = open(p, "alignment") {
+        return Some(text);
+    }
+    if verdict(&p.verdicts, "alignment") == Some(Decision::No) {
+        let figures = answer(&p.verdicts, "alignment").map(|a| a.figures()).unwrap_or_default();
+        return Some(format!("No shift costs a quarter more than an aligned IO: the most is {figures}."));
+    }
     let Some(penalty) = a.penalty_factor else {
         let some = a.evidence.values().any(|e| !e.runs.is_empty());
         return some.then(|| {
@@ -162,6 +203,9 @@ fn elsewhere(p: &Profile) -> String {
 
 fn locality(p: &Profile) -> Option<String> {
     let l = &p.locality;
+    if let Some(text) = open(p, "random_writes").or_else(|| open(p, "locality")) {
+        return measured(l.evidence.get("area_bytes")).then_some(text);
+    }
     let Some((area, factor)) = l.area_bytes.zip(l.factor) else {
         let why = "No area measured makes random writes cost a quarter or less of what they cost anywhere.";
         return measured(l.evidence.get("area_bytes")).then(|| why.into());
@@ -176,6 +220,9 @@ fn locality(p: &Profile) -> Option<String> {
 
 fn partitioning(p: &Profile) -> Option<String> {
     let l = &p.partitions;
+    if let Some(text) = open(p, "partitions") {
+        return Some(text);
+    }
     let Some((count, factor)) = l.count.zip(l.factor) else {
         let why = "Even two concurrent sequential writers cost much more than one.";
         return measured(l.evidence.get("count")).then(|| why.into());
@@ -188,7 +235,7 @@ fn order(p: &Profile) -> Option<String> {
     let o = &p.order;
     let part = |what: &str, name: &str, factor: Option<f64>| {
         let ci95 = interval(&o.evidence, name, times);
-        factor.map(|f| format!("{what} {}{ci95}", times(f)))
+        factor.map(|f| format!("{what} {}{ci95}", known_times(f, o.evidence.get(name))))
     };
     let to_sw = [
         part("in reverse", "reverse_factor", o.reverse_factor),
@@ -203,6 +250,9 @@ fn order(p: &Profile) -> Option<String> {
 }
 
 fn pause(p: &Profile) -> Option<String> {
+    if let Some(text) = open(p, "random_writes").or_else(|| open(p, "pause.rw_as_sw")) {
+        return measured(p.evidence.get("pause_rw_ms")).then_some(text);
+    }
     let Some(ms) = p.pause_rw_ms else {
         let why = "No pause measured makes random writes cost as sequential ones, or they do without.";
         return measured(p.evidence.get("pause_rw_ms")).then(|| why.into());
@@ -231,9 +281,14 @@ fn queue_depth(p: &Profile) -> Vec<String> {
 }
 
 fn effect(what: &str, e: &Effect) -> Option<String> {
-    let (gain, at) = (e.gain?, e.baseline.as_deref().zip(e.value));
-    let Some((baseline, value)) = at else {
+    if e.curves.is_empty() {
+        return None;
+    }
+    let Some(gain) = e.gain else {
         return Some(format!("Not decided: no gain or loss of {what} goes beyond its interval."));
+    };
+    let Some((baseline, value)) = e.baseline.as_deref().zip(e.value) else {
+        return Some(format!("{what} has no effect: all gains and losses lie within x0.8 to x1.25."));
     };
     let label = e.curves.get(baseline).and_then(|c| c.iter().find(|p| p.value == value));
     let label = label.map_or_else(|| value.to_string(), |p| p.label.clone());
@@ -251,6 +306,15 @@ pub(super) fn times(factor_: f64) -> String {
         f if (f - 1.0).abs() <= 0.1 => "=".into(),
         f if f < 0.1 => format!("1/{}", factor(1.0 / f)),
         f => format!("× {}", factor(f)),
+    }
+}
+
+/// [`times`], with `?` for an `=` that the interval does not bear out.
+pub(super) fn known_times(factor_: f64, evidence: Option<&Evidence>) -> String {
+    let sure = evidence.and_then(|e| e.ci95).is_some_and(|[low, high]| low >= 1.0 / HARDLY && high <= HARDLY);
+    match times(factor_) {
+        text if text == "=" && !sure => "= ?".into(),
+        text => text,
     }
 }
 
@@ -293,7 +357,6 @@ pub(crate) fn time(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::BaselineSeries;
 
     fn section(curves: &[(&str, &[f64])]) -> Section {
         let point = |(at, ns): (usize, &f64)| CurvePoint {
@@ -324,30 +387,32 @@ mod tests {
 
     #[test]
     fn extremes_are_told_and_what_does_not_matter() {
-        let text =
-            sentence(&section(&[("SR", &[1e5, 1.1e5]), ("RW", &[5e6, 0.0, 4.5e4]), ("RR", &[1e3, 2e3])]));
+        let text = sentence(
+            &section(&[("SR", &[1e5, 1.1e5]), ("RW", &[5e6, 0.0, 4.5e4]), ("RR", &[1e3, 2e3])]),
+            None,
+        );
         assert_eq!(
             text.as_deref(),
             Some(
                 "RW depends most on IOSize: 45.0 µs at 4K, 5.00 ms at 1K (111 times); RR 2.0 times; SR hardly."
             )
         );
-        let flat = sentence(&section(&[("SR", &[1e5, 1.1e5])]));
+        let flat = sentence(&section(&[("SR", &[1e5, 1.1e5])]), None);
         assert_eq!(
             flat.as_deref(),
             Some("IOSize hardly matters: the means of each curve stay within a factor of 1.1.")
         );
-        assert_eq!(sentence(&section(&[("SR", &[1e5])])), None);
+        assert_eq!(sentence(&section(&[("SR", &[1e5])]), None), None);
         let mut noisy = section(&[("SR", &[1e5, 1e6])]);
         for (point, (min, max)) in noisy.series[0].points.iter_mut().zip([(5e4, 2e5), (1e5, 2e6)]) {
             (point.min_ns, point.max_ns, point.runs) = (Some(min), Some(max), vec![1, 2]);
         }
         assert!(
-            sentence(&noisy)
+            sentence(&noisy, None)
                 .unwrap()
                 .ends_with("(10 times); its repeats differ by as much, so this may be noise.")
         );
         noisy.series[0].points[1].min_ns = Some(2.1e5);
-        assert!(sentence(&noisy).unwrap().ends_with("(10 times)."));
+        assert!(sentence(&noisy, None).unwrap().ends_with("(10 times)."));
     }
 }

@@ -166,6 +166,14 @@ pub struct ProofArgs {
     /// The seed they are drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Instead: quick runs of each of ten noisy devices, so many, and how often two of the
+    /// same device contradict each other
+    #[arg(long, value_name = "RUNS", conflicts_with = "devices", value_parser = clap::value_parser!(u64).range(2..=1_000))]
+    pub pairs: Option<u64>,
+    /// Instead: how often the intervals that profiles print hold the truth, over at least so
+    /// many of each of four kinds of device
+    #[arg(long, value_name = "N", conflicts_with_all = ["devices", "pairs"], value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub intervals: Option<u64>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

@@ -6,6 +6,9 @@
 //! profile says is held against the truth (`analysis/src/score.rs`). Same seed, same
 //! figures.
 
+mod intervals;
+mod pairs;
+
 use crate::args::extra::ProofArgs;
 use crate::command::{print, print_json};
 use crate::interrupt::{self, STOP};
@@ -28,6 +31,12 @@ use uflip_sim::{KnownDevice, Truth};
 /// Where it is interrupted, or standard output is closed.
 pub fn proof(args: &ProofArgs) -> anyhow::Result<()> {
     interrupt::listen()?;
+    if let Some(runs) = args.pairs {
+        return pairs::pairs(runs, args.seed, args.json, &STOP);
+    }
+    if let Some(least) = args.intervals {
+        return intervals::intervals(least, args.seed, args.json, &STOP);
+    }
     let total = prove(args.devices, args.seed, &STOP)?;
     let targets = targets(&total);
     if args.json {
@@ -129,9 +138,22 @@ impl Device for Shared<'_> {
 /// # Errors
 /// What the method says of a device, or where it is stopped.
 pub fn prove(n: u64, seed: u64, stop: &Stop) -> anyhow::Result<Score> {
+    let mut total = Score::default();
+    for score in in_parallel(n, stop, |number| one(number, seed, stop))? {
+        total.add(&score);
+    }
+    Ok(total)
+}
+
+/// What `one` says of devices 0 to n - 1, in their order, asked on all processors.
+fn in_parallel<T: Send>(
+    n: u64,
+    stop: &Stop,
+    one: impl Fn(u64) -> anyhow::Result<T> + Sync,
+) -> anyhow::Result<Vec<T>> {
     let next = AtomicU64::new(0);
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let scores = Mutex::new(Vec::new());
+    let found = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         let all = || {
             loop {
@@ -139,8 +161,8 @@ pub fn prove(n: u64, seed: u64, stop: &Stop) -> anyhow::Result<Score> {
                 if number >= n || stop.after_this_run() {
                     break;
                 }
-                let result = one(number, seed, stop).with_context(|| format!("device {number}"));
-                scores.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, result));
+                let result = one(number).with_context(|| format!("device {number}"));
+                found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, result));
             }
         };
         for _ in 1..workers {
@@ -149,16 +171,12 @@ pub fn prove(n: u64, seed: u64, stop: &Stop) -> anyhow::Result<Score> {
         }
         all();
     });
-    let mut scores = scores.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     if stop.after_this_run() {
-        bail!("interrupted after {} of {n} devices", scores.len());
+        bail!("interrupted after {} of {n} devices", found.len());
     }
-    scores.sort_by_key(|(number, _)| *number);
-    let mut total = Score::default();
-    for (_, result) in scores {
-        total.add(&result?);
-    }
-    Ok(total)
+    found.sort_by_key(|(number, _)| *number);
+    found.into_iter().map(|(_, result)| result).collect()
 }
 
 /// One of the targets, and what came of it.

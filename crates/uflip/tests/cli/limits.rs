@@ -64,6 +64,8 @@ fn too_much_is_refused_before_memory_is_taken() {
     let pause = ["pattern", "null:1G", "--base", "SR", "--pause", "18446744073709551615ns"];
     refused(dir, &pause, &["longer than the longest", "52 days"]);
     refused(dir, &["sim", "proof", "-n", "1000000000000"], &["100000"]);
+    refused(dir, &["sim", "proof", "--pairs", "1001"], &["2..=1000"]);
+    refused(dir, &["sim", "proof", "--intervals", "1000001"], &["1..=1000000"]);
     for size in ["0", "511B", "513B", "5000T", "16777215T"] {
         let name = format!("null:{size}");
         refused(dir, &["pattern", &name, "--base", "SR"], &["type null:SIZE"]);
