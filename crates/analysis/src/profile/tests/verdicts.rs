@@ -12,7 +12,7 @@ fn shifting(shifts: [f64; 3]) -> Maker {
         BASELINES.iter().zip([0.1, 0.1, 0.1, 0.12]).for_each(|(b, mean)| made.run(b, None, mean * shift));
     }
     made.curve("alignment", "RW", [(512, 0.13), (32768, 0.12)]);
-    made.curve("parallelism", "RR", [(1, 0.1), (2, 0.2), (4, 0.38)]);
+    made.curve("parallelism", "RR", [(1, 0.1), (2, 0.2), (4, 0.4)]);
     made.curve("mix", "SR/RW", [(1, 0.12)]);
     made.curve("partitioning", "SW", [(1, 0.1), (2, 0.1), (4, 0.11)]);
     made.curve("locality", "RW", [(KIB << 15, 0.11), (KIB << 17, 0.12)]);
@@ -48,7 +48,7 @@ fn runs_that_do_not_shift_decide_the_same_questions() {
     for id in ["random_writes", "alignment", "partitions", "order.reverse", "mix.loss", "parallelism.gain"] {
         assert_eq!(says(id), Some(Decision::No), "{id}: {:?}", answer(&profile.verdicts, id));
     }
-    assert_eq!(profile.parallelism.gain, Some(1.0));
+    assert!(near(profile.parallelism.gain, 1.0, 0.01), "{:?}", profile.parallelism);
     assert_eq!(says("queue_depth.RR"), None, "not asked");
 }
 
