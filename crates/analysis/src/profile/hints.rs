@@ -140,7 +140,7 @@ fn worthwhile(curve: &MeasuredCurve) -> Option<(&CurveFacts, [i64; 2])> {
     let powers = || curve.points.iter().filter(|p| p.value.count_ones() == 1);
     let found = powers().find(|p| per_byte(p) <= WORTH * per_byte(best))?;
     let least = powers().find(|p| of_best(p).is_none_or(|r| r.low <= WORTH))?.value;
-    let last = powers().last()?.value;
+    let last = powers().next_back()?.value;
     // Compared with itself the best one is worthwhile whatever its interval.
     let sure = |p: &CurveFacts| p.value == best.value || of_best(p).is_some_and(|r| r.high <= WORTH);
     let most = powers().find(|p| sure(p)).map_or(last, |p| p.value);
