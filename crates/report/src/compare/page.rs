@@ -61,7 +61,8 @@ pub fn render(made: &Comparison) -> String {
     out.push_str("</main>\n<footer>Made by uflip compare. The first is the reference. ");
     out.push_str(
         "A difference is marked where the 95 % interval of the ratio, widened for the number of comparisons, excludes 1 \
-         and the difference is more than 1 %; everything else is noise, as far as these measurements can tell.</footer>\n\
+         and the difference is more than 1 %; everything else is within the intervals, and as good as \
+         the same only where they lie within x0.8 to x1.25.</footer>\n\
          </body>\n</html>\n",
     );
     out
