@@ -338,7 +338,7 @@ mod tests {
         let (none, switch, full) = (kinds.no_merge.unwrap(), kinds.switch.unwrap(), kinds.full.unwrap());
         let near = |a: Option<f64>, b: f64| (a.unwrap() / b - 1.0).abs() < 1e-6;
         assert!(near(switch.merge_ns, 1.5e6) && near(full.merge_ns, 20e6), "{switch:?} {full:?}");
-        let t = |kind: &SyncKind| kind.fit.as_ref().map(|fit| fit.t_merge_ns);
+        let t = |kind: &SyncKind| kind.fit.as_ref().and_then(|fit| fit.t_merge_ns);
         assert!(near(t(&none), 2e5) && near(t(&switch), 1.7e6) && near(t(&full), 20.2e6));
         assert_eq!(switch.sizes.iter().map(|s| s.syncs).collect::<Vec<_>>(), [16, 16, 16]);
         assert!(none.merge_ns.is_none() && full.sizes.iter().all(|s| s.syncs == 300));
