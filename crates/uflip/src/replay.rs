@@ -62,12 +62,12 @@ pub struct Replayed {
     /// Each IO, without its wait for those before.
     pub ios: Vec<TraceIo>,
     /// `None` in a closed loop.
-    pub late: Option<Lateness>,
+    pub late: Option<FellBehind>,
 }
 
 /// How long after their instants the IOs of an open loop went to the device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Lateness {
+pub struct FellBehind {
     /// All IOs.
     pub ios: u64,
     /// Those that went to it later than at their instants.
@@ -81,10 +81,10 @@ pub struct Lateness {
 }
 
 /// `None` where there are no instants.
-fn lateness(records: &[IoRecord]) -> Option<Lateness> {
+fn fell_behind(records: &[IoRecord]) -> Option<FellBehind> {
     let late: Vec<u64> = records.iter().map(|r| r.late().map(|late| late.0)).collect::<Option<_>>()?;
     let sum: f64 = late.iter().map(|ns| *ns as f64).sum();
-    Some(Lateness {
+    Some(FellBehind {
         ios: late.len() as u64,
         late_ios: late.iter().filter(|ns| **ns > 0).count() as u64,
         mean_ns: sum / late.len().max(1) as f64,
@@ -147,7 +147,7 @@ pub fn replay(trace: &[TraceIo], device: &mut SimDevice, how: Replay) -> anyhow:
     let geometry = Device::geometry(device);
     let ios = ios(trace, geometry.capacity.0, geometry.sector.0, how)?;
     let records = run(device, Box::new(ios.into_iter()))?;
-    Ok(Replayed { ios: of_records(&records), late: lateness(&records) })
+    Ok(Replayed { ios: of_records(&records), late: fell_behind(&records) })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::args::extra::PredictArgs;
 use crate::command::{print, print_json};
-use crate::replay::{Lateness, Replay};
+use crate::replay::{FellBehind, Replay};
 use crate::{input, interrupt, limits, replay, target, usage};
 use anyhow::Context;
 use serde::Serialize;
@@ -44,7 +44,7 @@ struct Simulated {
     /// Of all flushes.
     flush_ns: f64,
     /// With `--open-loop`: how late the IOs went to the device; null without.
-    late: Option<Lateness>,
+    late: Option<FellBehind>,
 }
 
 /// A model's prediction and its errors against what the device really takes.
@@ -135,8 +135,8 @@ fn read(path: &Path, device: Option<&str>) -> anyhow::Result<Vec<TraceIo>> {
 }
 
 /// Whether the device kept up with the trace's instants.
-fn late_text(late: &Lateness) -> String {
-    let Lateness { ios, late_ios, mean_ns, max_ns, .. } = late;
+fn late_text(late: &FellBehind) -> String {
+    let FellBehind { ios, late_ios, mean_ns, max_ns, .. } = late;
     if *late_ios == 0 {
         return format!("           kept up: none of {ios} IOs went to it late\n");
     }
