@@ -85,12 +85,12 @@ pub enum Writes {
     Each(Vec<OneWrite>),
     /// By IOSize: times of those that do not end a block, and of those that do.
     #[doc(hidden)]
-    Counted(BTreeMap<u64, Counted>),
+    Counted(BTreeMap<u64, CountedWrites>),
 }
 
 /// Times of writes that do not end a block, and of those that do.
 #[derive(Clone, Debug, Default)]
-pub struct Counted([Spectrum; 2]);
+pub struct CountedWrites([Spectrum; 2]);
 
 impl Default for Writes {
     fn default() -> Writes {

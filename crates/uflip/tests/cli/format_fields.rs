@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 const NAMED_ELSEWHERE: [&str; 5] = ["chosen", "description", "arguments", "devices", "overrides"];
 
 /// Names in first columns that small folders do not have, and why.
-const SELDOM: [(&str, &str); 6] = [
+const SELDOM: [(&str, &str); 7] = [
     ("late", "an open loop, which a plan has only where somebody wrote it in"),
     ("changed", "the folder went on on another device"),
     ("incidents", "something befell a run from outside"),
     ("layout_changed", "a file lay otherwise after a run"),
+    ("written_back", "the page cache was in the way of a run"),
     ("attempts", "a run was measured again"),
     ("end", "of the two before"),
 ];
