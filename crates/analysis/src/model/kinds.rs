@@ -204,7 +204,7 @@ fn split(writes: &[&OneWrite]) -> Option<[Option<SyncGroup>; 3]> {
 }
 
 /// [`split`] of writes that were counted.
-fn split_counted(Counted([others, ends]): &Counted) -> Option<[Option<SyncGroup>; 3]> {
+fn split_counted(CountedWrites([others, ends]): &CountedWrites) -> Option<[Option<SyncGroup>; 3]> {
     let found = modes_of_counts(others);
     let [cheap, full] = found.map_or([others.summed(), None], |m| others.split(m.from_ns as u64));
     kinds_of(found.is_some(), counted_group(cheap), counted_group(ends.summed()), counted_group(full))
