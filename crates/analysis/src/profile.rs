@@ -59,7 +59,7 @@ pub use hints::{Hint, Verdict};
 pub use knees::{Alignment, Locality, OrderFigures, Partitions};
 pub use queue::{QueueFigures, QueuePoint};
 pub use table3::{Table3Row, table3_row};
-pub use verdicts::Answer;
+pub use verdicts::Answered;
 
 /// The version of the profile's format.
 pub const FORMAT: u32 = 1;
@@ -133,7 +133,7 @@ pub struct Profile {
     /// Every conclusion as a question with its answer; none in profiles of before this
     /// field.
     #[serde(default)]
-    pub verdicts: Vec<Answer>,
+    pub verdicts: Vec<Answered>,
     /// What kind of device this is.
     pub device_class: DeviceClass,
     /// The seven hints of paper 001 on this device.

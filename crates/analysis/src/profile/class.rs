@@ -19,7 +19,7 @@ use super::verdicts::{answer, verdict};
 use serde::{Deserialize, Serialize};
 use uflip_measure::detect::knee::CostRatio;
 use uflip_measure::detect::level::PRINTED;
-use uflip_measure::detect::verdict::{Comparison, Decision, above};
+use uflip_measure::detect::verdict::{Decision, HeldAgainst, above};
 use uflip_measure::pattern::Baseline;
 
 /// Random writes of a high-end SSD take at most this long, in ms: Table 3 has
@@ -130,7 +130,7 @@ fn at_least_ms(facts: &Facts, baseline: Baseline, ms: f64) -> Option<Decision> {
 /// Whether a random read costs the movement of an arm; None where that was not measured.
 fn is_disk(facts: &Facts) -> Option<Decision> {
     let (sr, rr) = (facts.baseline(Baseline::Sr)?, facts.baseline(Baseline::Rr)?);
-    let times = Comparison::new(rr.known(), sr.known()).at(PRINTED)?;
+    let times = HeldAgainst::new(rr.known(), sr.known()).at(PRINTED)?;
     Some(at_least_ms(facts, Baseline::Rr, SEEK_MS)?.and(above(&times, SEEK_FACTOR)))
 }
 
@@ -188,7 +188,7 @@ pub(super) fn classify(profile: &Profile, facts: &Facts) -> DeviceClass {
 fn indicators(profile: &Profile, facts: &Facts) -> Vec<Indicator> {
     let (sw, rw) = (profile.baseline_ms.sw, profile.baseline_ms.rw);
     let told = |id: &str| verdict(&profile.verdicts, id);
-    let figures = |id: &str| answer(&profile.verdicts, id).map(super::Answer::figures);
+    let figures = |id: &str| answer(&profile.verdicts, id).map(super::Answered::figures);
     let one = |id: &str, verdict: Option<Decision>, statement: Option<String>| {
         let mut statement = statement.unwrap_or_else(|| "not measured".into());
         if verdict == Some(Decision::NotDecided) {

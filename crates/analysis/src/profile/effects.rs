@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::knee::{CostRatio, SAME};
 use uflip_measure::detect::level::PRINTED;
-use uflip_measure::detect::verdict::{Comparison, corrected};
+use uflip_measure::detect::verdict::{HeldAgainst, corrected};
 
 /// What a varying parameter gains or loses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ struct FoundEffect<'a> {
     curve: &'a MeasuredCurve,
     at: &'a CurveFacts,
     gain: CostRatio,
-    compared: Comparison,
+    compared: HeldAgainst,
 }
 
 impl FoundEffect<'_> {
@@ -95,7 +95,7 @@ impl FoundEffect<'_> {
     }
 }
 
-fn found<'a>(curve: &'a MeasuredCurve, at: &'a CurveFacts, compared: Comparison) -> Option<FoundEffect<'a>> {
+fn found<'a>(curve: &'a MeasuredCurve, at: &'a CurveFacts, compared: HeldAgainst) -> Option<FoundEffect<'a>> {
     Some(FoundEffect { curve, at, gain: compared.at(PRINTED)?, compared })
 }
 
@@ -105,7 +105,7 @@ pub(super) fn parallelism(facts: &Facts) -> Effect {
     for curve in facts.curves_of(MicroBenchmark::Parallelism) {
         let Some(one) = curve.at(1) else { continue };
         for at in curve.points.iter().filter(|p| p.value > 1) {
-            let gain = Comparison { times: at.value as f64, ..Comparison::new(one.known(), at.known()) };
+            let gain = HeldAgainst { times: at.value as f64, ..HeldAgainst::new(one.known(), at.known()) };
             all.extend(found(curve, at, gain));
         }
     }
@@ -118,7 +118,7 @@ pub(super) fn mix(facts: &Facts) -> Effect {
     for curve in facts.curves_of(MicroBenchmark::Mix) {
         for at in &curve.points {
             let apart = apart(facts, curve.name, at.by_pattern);
-            all.extend(apart.and_then(|apart| found(curve, at, Comparison::new(apart, at.known()))));
+            all.extend(apart.and_then(|apart| found(curve, at, HeldAgainst::new(apart, at.known()))));
         }
     }
     effect("mix", &all)

@@ -8,12 +8,12 @@
 
 use super::Profile;
 use super::facts::{CurveFacts, Facts, MeasuredCurve};
-use super::verdicts::{Answer, answer, at_least};
+use super::verdicts::{Answered, answer, at_least};
 use serde::{Deserialize, Serialize};
 use uflip_device::Bytes;
 use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::knee::Level;
-use uflip_measure::detect::verdict::{Comparison, Decision, corrected};
+use uflip_measure::detect::verdict::{Decision, HeldAgainst, corrected};
 use uflip_measure::pattern::Baseline;
 
 /// An IO size gives its due from this share of the best throughput on: beyond
@@ -61,7 +61,7 @@ fn of(id: &str, verdict: Verdict, statement: String, mut runs: Vec<u32>) -> Hint
 }
 
 /// A hint that hangs on the open question `open`.
-fn open(id: &str, open: &Answer) -> Hint {
+fn open(id: &str, open: &Answered) -> Hint {
     of(id, Verdict::NotDecided, open.not_decided(), open.runs.clone())
 }
 
@@ -113,7 +113,7 @@ fn larger_ios(profile: &Profile, facts: &Facts) -> Option<Hint> {
     }
     let curve = facts.curve(MicroBenchmark::Granularity, Baseline::Sr)?;
     let (small, large) = (size(at_least(curve, 4 << 10)?.value), size(at_least(curve, 32 << 10)?.value));
-    let gain = |a: &Answer| a.ratio.unwrap_or(f64::NAN);
+    let gain = |a: &Answered| a.ratio.unwrap_or(f64::NAN);
     let each: Vec<String> = all.iter().map(|(b, a)| format!("{b} x{:.1}", gain(a))).collect();
     let what = format!("{large} IOs move data faster than {small} ones: {}", each.join(", "));
     let runs = all.iter().flat_map(|(_, a)| a.runs.clone()).collect();
@@ -135,7 +135,7 @@ fn worthwhile(curve: &MeasuredCurve) -> Option<(&CurveFacts, [i64; 2])> {
     let confidence = corrected(curve.points.len());
     let of_best = |p: &CurveFacts| {
         let times = best.value as f64 / p.value.max(1) as f64;
-        Comparison { times, ..Comparison::new(p.known(), best.known()) }.at(confidence)
+        HeldAgainst { times, ..HeldAgainst::new(p.known(), best.known()) }.at(confidence)
     };
     let powers = || curve.points.iter().filter(|p| p.value.count_ones() == 1);
     let found = powers().find(|p| per_byte(p) <= WORTH * per_byte(best))?;
@@ -308,9 +308,9 @@ fn concurrency_and_delay(profile: &Profile, facts: &Facts) -> Option<Hint> {
     const ID: &str = "no_concurrency_or_delay";
     let gain = answer(&profile.verdicts, "parallelism.gain");
     let saves = answer(&profile.verdicts, "pause.saves");
-    let yes = |a: &&Answer| a.verdict == Decision::Yes;
+    let yes = |a: &&Answered| a.verdict == Decision::Yes;
     let at =
-        |a: &Answer| a.at.clone()?.split_once(" at ").map(|(name, at)| (name.to_string(), at.to_string()));
+        |a: &Answered| a.at.clone()?.split_once(" at ").map(|(name, at)| (name.to_string(), at.to_string()));
     if let Some(gain) = gain.filter(yes) {
         let ((name, label), ratio) = (at(gain)?, gain.ratio?);
         let text = format!("Submit {name} in parallel: {label} streams gain x{ratio:.1} in throughput.");

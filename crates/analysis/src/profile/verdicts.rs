@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::knee::SAME;
 use uflip_measure::detect::level::{KnownLevel, PRINTED};
-use uflip_measure::detect::verdict::{Comparison, Decision, any_above_of, corrected};
+use uflip_measure::detect::verdict::{Decision, HeldAgainst, any_above_of, corrected};
 use uflip_measure::pattern::Baseline;
 use uflip_store::contents::RunRow;
 
@@ -25,7 +25,7 @@ const MOST_REPEATS: f64 = 99.0;
 
 /// A question, its answer and what that rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct Answered {
     /// Which question: `random_writes`, `alignment`, `curve.order.SW`, …
     pub id: String,
     /// The question as a statement, which the verdict affirms or denies.
@@ -50,7 +50,7 @@ pub struct Answer {
     pub runs: Vec<u32>,
 }
 
-impl Answer {
+impl Answered {
     /// The ratio with its interval, in words.
     pub fn figures(&self) -> String {
         let ratio = self.ratio.map_or_else(|| "not known".into(), |r| format!("x{}", short(r)));
@@ -81,12 +81,12 @@ fn short(value: f64) -> String {
 }
 
 /// The answer to a question, where it was asked.
-pub fn answer<'a>(all: &'a [Answer], id: &str) -> Option<&'a Answer> {
+pub fn answer<'a>(all: &'a [Answered], id: &str) -> Option<&'a Answered> {
     all.iter().find(|answer| answer.id == id)
 }
 
 /// The verdict of a question, where it was asked.
-pub fn verdict(all: &[Answer], id: &str) -> Option<Decision> {
+pub fn verdict(all: &[Answered], id: &str) -> Option<Decision> {
     answer(all, id).map(|answer| answer.verdict)
 }
 
@@ -97,7 +97,7 @@ pub fn of_curve(section: &str, curve: &str) -> String {
 
 /// One comparison of a question.
 struct Held {
-    compared: Comparison,
+    compared: HeldAgainst,
     at: Option<String>,
     /// Runs on the side that has fewest.
     repeats: usize,
@@ -125,7 +125,7 @@ impl<'a> From<&'a CurveFacts> for Side<'a> {
 fn held<'a>(of: impl Into<Side<'a>>, to: impl Into<Side<'a>>, at: Option<String>) -> Held {
     let (of, to) = (of.into(), to.into());
     Held {
-        compared: Comparison::new(of.known, to.known),
+        compared: HeldAgainst::new(of.known, to.known),
         at,
         repeats: of.runs.len().min(to.runs.len()),
         runs: of.runs.iter().chain(to.runs).copied().collect(),
@@ -141,7 +141,7 @@ struct Asker<'a> {
     facts: &'a Facts,
     /// How long each run took, in ns.
     took: HashMap<u32, u64>,
-    answers: Vec<Answer>,
+    answers: Vec<Answered>,
 }
 
 impl Asker<'_> {
@@ -160,7 +160,7 @@ impl Asker<'_> {
         all: &[Held],
         tests: usize,
     ) {
-        let compared: Vec<Comparison> = all.iter().map(|h| h.compared).collect();
+        let compared: Vec<HeldAgainst> = all.iter().map(|h| h.compared).collect();
         let ratio = |h: &Held| h.compared.at(corrected(tests));
         let largest = all.iter().filter_map(|h| Some((h, ratio(h)?)));
         // Of a yes the one that says so; else the one that says the most.
@@ -174,7 +174,7 @@ impl Asker<'_> {
         let verdict = any_above_of(&compared, bound, tests);
         let open = verdict == Decision::NotDecided;
         let closed = found.high.is_finite() && found.low > 0.0;
-        self.answers.push(Answer {
+        self.answers.push(Answered {
             id: id.into(),
             question: question.into(),
             bound,
@@ -221,7 +221,7 @@ impl Asker<'_> {
 }
 
 /// Every question that the runs allow to be asked.
-pub(super) fn answers(facts: &Facts, rows: &[RunRow]) -> Vec<Answer> {
+pub(super) fn answers(facts: &Facts, rows: &[RunRow]) -> Vec<Answered> {
     let took = rows.iter().map(|row| (row.spec.id, row.outcome.end.elapsed.0)).collect();
     let mut asker = Asker { facts, took, answers: Vec::new() };
     baselines(&mut asker);
@@ -379,8 +379,8 @@ fn mixes(asker: &mut Asker<'_>) {
                 repeats: point.runs.len(),
                 runs: point.runs.clone(),
             };
-            losses.push(one(Comparison::new(point.known(), apart)));
-            gains.push(one(Comparison::new(apart, point.known())));
+            losses.push(one(HeldAgainst::new(point.known(), apart)));
+            gains.push(one(HeldAgainst::new(apart, point.known())));
         }
     }
     let micro = Some(MicroBenchmark::Mix);

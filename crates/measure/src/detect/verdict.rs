@@ -73,7 +73,7 @@ pub fn above(ratio: &CostRatio, bound: f64) -> Decision {
 
 /// What is compared: a level and what it is held against, as a factor of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Comparison {
+pub struct HeldAgainst {
     /// The level.
     pub of: KnownLevel,
     /// What it is held against.
@@ -82,10 +82,10 @@ pub struct Comparison {
     pub times: f64,
 }
 
-impl Comparison {
+impl HeldAgainst {
     /// A level relative to another.
-    pub fn new(of: KnownLevel, to: KnownLevel) -> Comparison {
-        Comparison { of, to, times: 1.0 }
+    pub fn new(of: KnownLevel, to: KnownLevel) -> HeldAgainst {
+        HeldAgainst { of, to, times: 1.0 }
     }
 
     /// The ratio with its interval of this confidence; open where one of the two is.
@@ -102,14 +102,14 @@ pub fn corrected(tests: usize) -> f64 {
 }
 
 /// Whether any of several costs at least `bound` times as much.
-pub fn any_above(all: &[Comparison], bound: f64) -> Decision {
+pub fn any_above(all: &[HeldAgainst], bound: f64) -> Decision {
     any_above_of(all, bound, all.len())
 }
 
 /// The same where these were picked from more comparisons: `tests` in all.
-pub fn any_above_of(all: &[Comparison], bound: f64, tests: usize) -> Decision {
+pub fn any_above_of(all: &[HeldAgainst], bound: f64, tests: usize) -> Decision {
     let says = |confidence: f64, wanted: Decision| {
-        move |c: &Comparison| c.at(confidence).is_some_and(|r| above(&r, bound) == wanted)
+        move |c: &HeldAgainst| c.at(confidence).is_some_and(|r| above(&r, bound) == wanted)
     };
     if all.iter().any(says(corrected(tests), Decision::Yes)) {
         Decision::Yes
@@ -130,8 +130,8 @@ mod tests {
         KnownLevel { level, freedom: 20.0 }
     }
 
-    fn of(mean_ns: f64, half: f64) -> Comparison {
-        Comparison::new(known(mean_ns, half), known(100.0, 0.0))
+    fn of(mean_ns: f64, half: f64) -> HeldAgainst {
+        HeldAgainst::new(known(mean_ns, half), known(100.0, 0.0))
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(says(110.0, 0.15), Decision::NotDecided);
         assert_eq!(says(40.0, 0.1), Decision::No);
         assert_eq!(any_above(&[], 1.25), Decision::NotDecided);
-        let open = Comparison::new(KnownLevel::open(900.0), known(100.0, 0.0));
+        let open = HeldAgainst::new(KnownLevel::open(900.0), known(100.0, 0.0));
         assert_eq!(any_above(&[open], 1.25), Decision::NotDecided, "no interval is no answer");
     }
 
@@ -152,7 +152,7 @@ mod tests {
         // 1.4 with 9 %: 95 % reach down to 1.274, 99.8 % of 28 tests to below 1.25.
         let alone = [of(140.0, 0.09)];
         assert_eq!(any_above(&alone, 1.25), Decision::Yes);
-        let many: Vec<Comparison> = alone.into_iter().chain([of(100.0, 0.01); 27]).collect();
+        let many: Vec<HeldAgainst> = alone.into_iter().chain([of(100.0, 0.01); 27]).collect();
         assert_eq!(any_above(&many, 1.25), Decision::NotDecided);
         assert_eq!(any_above(&many[1..], 1.25), Decision::No);
         assert!((corrected(28) - 0.998_214).abs() < 1e-6);

@@ -110,7 +110,7 @@ fn verdicts(profile: &Profile) -> BTreeMap<String, String> {
 
 /// The questions whose answer is clear on a device without noise, with that answer.
 fn clear(quiet: &Profile) -> BTreeMap<String, bool> {
-    let of = |answer: &profile::Answer| {
+    let of = |answer: &profile::Answered| {
         let ratio = answer.ratio?;
         let known = if ratio >= CLEARLY * answer.bound / SAME {
             Some(true)
