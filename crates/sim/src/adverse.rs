@@ -85,7 +85,7 @@ impl Upsets {
 /// What does the IO.
 #[derive(Clone, Debug)]
 enum Body {
-    Ruled(RuledState),
+    Ruled(Box<RuledState>),
     Flash(Box<SimDevice>),
 }
 
@@ -135,7 +135,12 @@ impl AdverseDevice {
     /// A rested device by rule.
     pub fn ruled(truth: Ruled, upsets: Upsets, seed: u64) -> AdverseDevice {
         let geometry = Geometry { capacity: truth.capacity, sector: Bytes(512) };
-        AdverseDevice::of(geometry, Body::Ruled(RuledState::new(truth, derive_seed(seed, 1))), upsets, seed)
+        AdverseDevice::of(
+            geometry,
+            Body::Ruled(Box::new(RuledState::new(truth, derive_seed(seed, 1)))),
+            upsets,
+            seed,
+        )
     }
 
     /// An erased device of mechanics.

@@ -8,7 +8,7 @@
 //! wrong, and said so where a finding that is a warning or worse, and not about the way
 //! of measuring, stands against the figure. What is cheap is where the true cost lies
 //! below the geometric middle of SW and RW; a knee is right within a factor of two of any
-//! that a middle shifted by [`FACTOR`] gives, so that a gentle slope has no one answer.
+//! that a middle shifted by [`FACTOR`] gives, or the paper's quarter of RW, so that a gentle slope has no one answer.
 //!
 //! Units: nanoseconds, bytes, IOs. Limits: parallel streams and mixes are not scored.
 
@@ -219,8 +219,8 @@ impl Judge<'_> {
         };
         let open = match (truth, found) {
             (Some(truth), Some(_)) => holds(range, truth),
-            // Looked for in a range that does not reach so far.
-            (Some(truth), None) => range.is_some_and(|[_, high]| truth[0] > high),
+            // Looked for in a series that does not hold four of it.
+            (Some(truth), None) => e.and_then(|e| e.n).is_some_and(|n| 4.0 * truth[0] > n as f64),
             _ => false,
         };
         let outcome = if away <= factor {
@@ -406,14 +406,14 @@ fn profile_hint(profile: &Profile, id: &str) -> Option<Verdict> {
 }
 
 /// The last value of the first stretch that is cheap, by the middle of SW and RW and by
-/// middles a [`FACTOR`] to either side; None among them where nothing need be said.
+/// middles a [`FACTOR`] to either side, or by a quarter of RW; None among them where nothing need be said.
 fn allowed_knees(curve: &[(i64, f64)], sw: f64, rw: f64) -> Vec<Option<f64>> {
     let mut allowed = Vec::new();
     if rw <= FACTOR * FACTOR * sw {
         allowed.push(None);
     }
-    for shift in [1.0 / FACTOR, 1.0, FACTOR] {
-        let limit = (sw * rw).sqrt() * shift;
+    let middle = (sw * rw).sqrt();
+    for limit in [middle / FACTOR, middle, middle * FACTOR, (rw / 4.0).max(middle)] {
         let cheap = curve.iter().skip_while(|(_, ns)| *ns > limit).take_while(|(_, ns)| *ns <= limit);
         allowed.push(cheap.last().map(|(value, _)| *value as f64));
     }
@@ -453,9 +453,9 @@ mod tests {
     #[test]
     fn a_gentle_slope_has_several_right_knees_and_a_flat_one_none() {
         let curve = [(1, 1.0), (2, 1.0), (4, 1.05), (8, 3.2), (16, 3.3)];
-        assert_eq!(allowed_knees(&curve, 1.01, 3.31), [Some(4.0); 3]);
+        assert_eq!(allowed_knees(&curve, 1.01, 3.31), [Some(4.0); 4]);
         let slope = [(1, 1.0), (2, 1.5), (4, 1.8), (8, 2.2), (16, 3.3)];
-        assert_eq!(allowed_knees(&slope, 1.0, 3.31), [Some(1.0), Some(4.0), Some(8.0)]);
+        assert_eq!(allowed_knees(&slope, 1.0, 3.31), [Some(1.0), Some(4.0), Some(8.0), Some(4.0)]);
         assert!(allowed_knees(&curve, 1.0, 1.3).contains(&None));
     }
 
