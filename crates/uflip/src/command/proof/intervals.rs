@@ -6,7 +6,7 @@
 //! and of the curves over IOSize, IOShift and Pause in the profile is held against the truth,
 //! until there are N of each kind. Same seed, same figures.
 
-use super::in_parallel;
+use super::each;
 use crate::command::{print, print_json};
 use crate::lab;
 use serde_json::{Value, json};
@@ -144,7 +144,7 @@ fn count(kind: &Kind, profile: &Profile) -> Count {
 fn cover(kind: &Kind, least: u64, seed: u64, stop: &Stop) -> anyhow::Result<Count> {
     let (mut all, mut first) = (Count::default(), 0);
     while all.intervals < least {
-        let found = in_parallel(TURN, stop, |number| {
+        let found = each(0..TURN, stop, &|number| {
             let number = first + number;
             let preset = if number.is_multiple_of(2) { Preset::Quick } else { Preset::Standard };
             Ok(count(kind, &measured(kind, derive_seed(seed, number), preset, stop)?))

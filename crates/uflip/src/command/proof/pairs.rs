@@ -6,7 +6,7 @@
 //! device is what a copy of it without noise, shifts, tails and neighbours says with preset
 //! standard. Same seed, same figures.
 
-use super::in_parallel;
+use super::each;
 use crate::command::{print, print_json};
 use crate::lab;
 use serde_json::{Value, json};
@@ -181,7 +181,7 @@ fn one(number: u64, runs: u64, seed: u64, stop: &Stop) -> anyhow::Result<OfDevic
 /// # Errors
 /// Where it is interrupted, or standard output is closed.
 pub(super) fn pairs(runs: u64, seed: u64, json: bool, stop: &Stop) -> anyhow::Result<()> {
-    let all = in_parallel(DEVICES, stop, |number| one(number, runs, seed, stop))?;
+    let all = each(0..DEVICES, stop, &|number| one(number, runs, seed, stop))?;
     if json { print_json(&as_json(&all, seed)) } else { print(&as_text(&all, seed)) }
 }
 
@@ -239,7 +239,7 @@ mod tests {
     /// The short form: few runs of each device, with the targets of the long one.
     #[test]
     fn two_runs_of_a_noisy_device_do_not_contradict_each_other() {
-        let all = in_parallel(DEVICES, &Stop::new(), |number| one(number, 3, 5, &Stop::new())).unwrap();
+        let all = each(0..DEVICES, &Stop::new(), &|number| one(number, 3, 5, &Stop::new())).unwrap();
         let (contradict, decided) = sums(&all);
         assert_eq!(all.iter().map(|d| d.pairs).sum::<u64>(), 30);
         assert!(contradict.is_some_and(|c| c <= CONTRADICT + 0.05), "{}", as_text(&all, 5));
