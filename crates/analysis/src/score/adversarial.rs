@@ -294,7 +294,7 @@ impl Judge<'_> {
         };
         // All values are cheap: what is said beyond the last cannot be measured.
         let away = if rw <= FACTOR * sw && found == Some(last as f64) { 1.0 } else { away };
-        let open = profile_hint(self.profile, hint) == Some(Verdict::Unknown)
+        let open = matches!(profile_hint(self.profile, hint), Some(Verdict::Unknown | Verdict::NotDecided))
             || found.is_some() && truth.is_some_and(|truth| holds(e.and_then(|e| e.range), truth));
         let outcome = if away <= PLACE {
             Outcome::Right
@@ -355,7 +355,8 @@ impl Judge<'_> {
             None => most <= FACTOR,
             Some(unit) => allowed.iter().any(|a| *a as f64 == unit),
         };
-        let open = profile_hint(self.profile, "alignment") == Some(Verdict::Unknown);
+        let open =
+            matches!(profile_hint(self.profile, "alignment"), Some(Verdict::Unknown | Verdict::NotDecided));
         let outcome = match (right, open) {
             (true, _) => Outcome::Right,
             (false, true) => Outcome::NotDecided,
