@@ -20,7 +20,7 @@
 pub mod draw;
 mod unsteady;
 
-pub use unsteady::{Neighbour, Unsteady};
+pub use unsteady::{OtherLoad, Unsteady};
 
 use std::collections::VecDeque;
 use uflip_device::rng::{Rng, derive_seed};

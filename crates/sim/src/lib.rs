@@ -36,4 +36,4 @@ pub use describe::{DescribeError, Description, check, validate};
 pub use device::{Request, SimDevice};
 pub use explain::explain;
 pub use footprint::footprint;
-pub use known::{KnownDevice, Neighbour, Stall, Truth, Unsteady};
+pub use known::{KnownDevice, OtherLoad, Stall, Truth, Unsteady};

@@ -14,7 +14,7 @@ use super::facts::{BaselineFacts, CurveFacts, Facts, MeasuredCurve};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uflip_measure::MicroBenchmark;
-use uflip_measure::detect::knee::SAME;
+use uflip_measure::detect::knee::{CostRatio, SAME, ratio};
 use uflip_measure::detect::level::{KnownLevel, PRINTED};
 use uflip_measure::detect::verdict::{Decision, HeldAgainst, any_above_of, corrected};
 use uflip_measure::pattern::Baseline;
@@ -22,6 +22,8 @@ use uflip_store::contents::RunRow;
 
 /// More repeats than this are no advice.
 const MOST_REPEATS: f64 = 99.0;
+/// Pairs of a long curve's points that are looked at for each of two answers.
+const TELLING: usize = 64;
 
 /// A question, its answer and what that rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -161,10 +163,10 @@ impl Asker<'_> {
         tests: usize,
     ) {
         let compared: Vec<HeldAgainst> = all.iter().map(|h| h.compared).collect();
-        let ratio = |h: &Held| h.compared.at(corrected(tests));
-        let largest = all.iter().filter_map(|h| Some((h, ratio(h)?)));
+        let at = |h: &Held| h.compared.at(corrected(tests));
+        let largest = all.iter().filter_map(|h| Some((h, at(h)?)));
         // Of a yes the one that says so; else the one that says the most.
-        let rank = |r: &uflip_measure::detect::knee::CostRatio| (r.low > bound, r.ratio);
+        let rank = |r: &CostRatio| (r.low > bound, r.ratio);
         let Some((which, found)) = largest.max_by(|a, b| {
             let (a, b) = (rank(&a.1), rank(&b.1));
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
@@ -433,21 +435,39 @@ fn queues(asker: &mut Asker<'_>) {
 /// Whether each curve depends on its parameter: any of its points against any other.
 fn dependence(asker: &mut Asker<'_>) {
     for curve in &asker.facts.curves {
-        let mut all = Vec::new();
-        for (at, a) in curve.points.iter().enumerate() {
-            for b in &curve.points[at + 1..] {
-                let (more, less) = if a.level.mean_ns > b.level.mean_ns { (a, b) } else { (b, a) };
-                all.push(held(more, less, Some(format!("{} against {}", more.label, less.label))));
-            }
+        let points = &curve.points;
+        let mut pairs: Vec<(&CurveFacts, &CurveFacts)> = Vec::new();
+        for (at, a) in points.iter().enumerate() {
+            let more = |b: &CurveFacts| a.level.mean_ns > b.level.mean_ns;
+            pairs.extend(points[at + 1..].iter().map(|b| if more(b) { (a, b) } else { (b, a) }));
         }
+        // Each pair either way round.
+        let tests = 2 * pairs.len();
+        let told = telling(pairs);
+        let place =
+            |more: &CurveFacts, less: &CurveFacts| Some(format!("{} against {}", more.label, less.label));
+        let all: Vec<Held> =
+            told.into_iter().map(|(more, less)| held(more, less, place(more, less))).collect();
         let (section, name) = (curve.section.to_string(), curve.name.to_string());
         let micro = match curve.section {
             uflip_measure::run::RunSection::Micro(micro) => Some(micro),
             _ => None,
         };
         let question = format!("does {name} depend on what {section} varies");
-        // Each pair either way round.
-        let tests = 2 * all.len();
         asker.ask_of(&of_curve(&section, &name), &question, SAME, micro, &all, tests);
     }
+}
+
+/// The pairs that answer for all: those whose intervals reach farthest down and up. A curve
+/// of hundreds of points has a hundred thousand pairs.
+fn telling<'a>(pairs: Vec<(&'a CurveFacts, &'a CurveFacts)>) -> Vec<(&'a CurveFacts, &'a CurveFacts)> {
+    if pairs.len() <= 2 * TELLING {
+        return pairs;
+    }
+    let mut ranked: Vec<_> =
+        pairs.into_iter().filter_map(|(a, b)| Some((ratio(&a.level, &b.level)?, (a, b)))).collect();
+    ranked.sort_by(|a, b| b.0.high.total_cmp(&a.0.high));
+    let mut rest = ranked.split_off(TELLING.min(ranked.len()));
+    rest.sort_by(|a, b| b.0.low.total_cmp(&a.0.low));
+    ranked.into_iter().chain(rest.into_iter().take(TELLING)).map(|(_, pair)| pair).collect()
 }

@@ -63,13 +63,6 @@ impl Between {
         self.t() * self.relative_sd / (repeats.max(1) as f64).sqrt()
     }
 
-    /// Half of the 95 % interval of one run that has none of its own, as a share
-    /// of the mean: runs, not IOs, are what is counted (Kalibera and Jones). None
-    /// where equal runs were no apart.
-    pub fn half_width_of_a_run(&self) -> Option<f64> {
-        (self.total_sd > 0.0).then(|| self.t() * self.total_sd)
-    }
-
     fn t(&self) -> f64 {
         student_t(0.975, self.freedom.max(1) as f64)
     }
@@ -197,6 +190,5 @@ mod tests {
         assert_eq!(between(&[vec![open; 9]]), None);
         let found = between(&[vec![run; 4]]).unwrap();
         assert_eq!((found.relative_sd, found.runs, found.freedom), (0.0, 4, 3));
-        assert_eq!(found.half_width_of_a_run(), None);
     }
 }

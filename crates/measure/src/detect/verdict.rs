@@ -101,12 +101,8 @@ pub fn corrected(tests: usize) -> f64 {
     1.0 - (1.0 - PRINTED) / tests.max(1) as f64
 }
 
-/// Whether any of several costs at least `bound` times as much.
-pub fn any_above(all: &[HeldAgainst], bound: f64) -> Decision {
-    any_above_of(all, bound, all.len())
-}
-
-/// The same where these were picked from more comparisons: `tests` in all.
+/// Whether any of several costs at least `bound` times as much; they are of `tests`
+/// comparisons in all, from which they may have been picked.
 pub fn any_above_of(all: &[HeldAgainst], bound: f64, tests: usize) -> Decision {
     let says = |confidence: f64, wanted: Decision| {
         move |c: &HeldAgainst| c.at(confidence).is_some_and(|r| above(&r, bound) == wanted)
@@ -124,6 +120,10 @@ pub fn any_above_of(all: &[HeldAgainst], bound: f64, tests: usize) -> Decision {
 mod tests {
     use super::super::drift::Level;
     use super::*;
+
+    fn any_above(all: &[HeldAgainst], bound: f64) -> Decision {
+        any_above_of(all, bound, all.len())
+    }
 
     fn known(mean_ns: f64, half: f64) -> KnownLevel {
         let level = Level { mean_ns, low_ns: mean_ns * (1.0 - half), high_ns: mean_ns * (1.0 + half) };

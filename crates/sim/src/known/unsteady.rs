@@ -5,7 +5,7 @@
 //! anew for each run. Correlated: the exponential of a first-order autoregression
 //! (G. E. P. Box and G. M. Jenkins, 1970), with mean 1. Tails: a share of IOs takes a
 //! Pareto factor. A neighbour: on and off for exponential times, all IOs take
-//! [`Neighbour::factor`] times as long while it is there. Units: factors, nanoseconds.
+//! [`OtherLoad::factor`] times as long while it is there. Units: factors, nanoseconds.
 
 use uflip_device::Nanos;
 use uflip_device::rng::{Rng, derive_seed};
@@ -15,7 +15,7 @@ const TAIL_FROM: f64 = 5.0;
 
 /// Somebody else's load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Neighbour {
+pub struct OtherLoad {
     /// How long it stays on average.
     pub on: Nanos,
     /// How long it is away on average.
@@ -38,7 +38,7 @@ pub struct Unsteady {
     /// The tail's Pareto index; at or below 2 it has no variance.
     pub tail_index: f64,
     /// Somebody else's load; none where `None`.
-    pub neighbour: Option<Neighbour>,
+    pub neighbour: Option<OtherLoad>,
 }
 
 /// An [`Unsteady`] as it goes on.
@@ -132,7 +132,7 @@ mod tests {
         let tail = Unsteady { tail: 0.01, tail_index: 3.0, ..Unsteady::default() };
         // 1 % take five times 3 / 2 as long.
         assert!((mean(&means(tail, 20, 20_000)) - 1.065).abs() < 0.005);
-        let neighbour = Neighbour { on: Nanos(1_000_000_000), off: Nanos(3_000_000_000), factor: 3.0 };
+        let neighbour = OtherLoad { on: Nanos(1_000_000_000), off: Nanos(3_000_000_000), factor: 3.0 };
         let found =
             mean(&means(Unsteady { neighbour: Some(neighbour), ..Unsteady::default() }, 1, 4_000_000));
         assert!((found - 1.5).abs() < 0.06, "a quarter of the time three times as long: {found}");

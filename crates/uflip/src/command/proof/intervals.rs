@@ -27,14 +27,14 @@ const MICROS: [MicroBenchmark; 3] =
     [MicroBenchmark::Granularity, MicroBenchmark::Alignment, MicroBenchmark::Pause];
 
 /// A kind of device, and the baselines that are of this kind on it.
-struct Kind {
+struct IntervalKind {
     name: &'static str,
     truth: Truth,
     unsteady: Unsteady,
     baselines: &'static [Baseline],
 }
 
-fn kinds() -> [Kind; 4] {
+fn kinds() -> [IntervalKind; 4] {
     let plain = Truth {
         capacity: Bytes(32 << 30),
         sr_ns: 1e5,
@@ -65,14 +65,14 @@ fn kinds() -> [Kind; 4] {
     let shifted = Unsteady { between_runs: 0.1, ..steady };
     let all = &Baseline::ALL;
     [
-        Kind { name: "independent", truth: noisy, unsteady: steady, baselines: all },
-        Kind { name: "correlated", truth: plain, unsteady: correlated, baselines: all },
-        Kind { name: "periodic", truth: periodic, unsteady: steady, baselines: &[Baseline::Rw] },
-        Kind { name: "shifted between runs", truth: plain, unsteady: shifted, baselines: all },
+        IntervalKind { name: "independent", truth: noisy, unsteady: steady, baselines: all },
+        IntervalKind { name: "correlated", truth: plain, unsteady: correlated, baselines: all },
+        IntervalKind { name: "periodic", truth: periodic, unsteady: steady, baselines: &[Baseline::Rw] },
+        IntervalKind { name: "shifted between runs", truth: plain, unsteady: shifted, baselines: all },
     ]
 }
 
-fn measured(kind: &Kind, seed: u64, preset: Preset, stop: &Stop) -> anyhow::Result<Profile> {
+fn measured(kind: &IntervalKind, seed: u64, preset: Preset, stop: &Stop) -> anyhow::Result<Profile> {
     let mut plan = PlanOptions::new(preset);
     plan.target = "a device with a known truth".to_string();
     (plan.seed, plan.state) = (seed, State::None);
@@ -117,7 +117,7 @@ impl Count {
 }
 
 /// Holds all intervals of a profile against the truth.
-fn count(kind: &Kind, profile: &Profile) -> Count {
+fn count(kind: &IntervalKind, profile: &Profile) -> Count {
     let mut count = Count::default();
     for (baseline, ns) in Baseline::ALL.into_iter().zip(kind.truth.means_ns()) {
         if !kind.baselines.contains(&baseline) {
@@ -141,7 +141,7 @@ fn count(kind: &Kind, profile: &Profile) -> Count {
 }
 
 /// All intervals of the devices of one kind: at least `least`.
-fn cover(kind: &Kind, least: u64, seed: u64, stop: &Stop) -> anyhow::Result<Count> {
+fn cover(kind: &IntervalKind, least: u64, seed: u64, stop: &Stop) -> anyhow::Result<Count> {
     let (mut all, mut first) = (Count::default(), 0);
     while all.intervals < least {
         let found = each(0..TURN, stop, &|number| {

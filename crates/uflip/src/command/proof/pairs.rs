@@ -19,7 +19,7 @@ use uflip_measure::auto::AutoOptions;
 use uflip_measure::detect::knee::SAME;
 use uflip_measure::{PlanOptions, Preset, State};
 use uflip_sim::known::draw::draw;
-use uflip_sim::{KnownDevice, Neighbour, Truth, Unsteady};
+use uflip_sim::{KnownDevice, OtherLoad, Truth, Unsteady};
 
 /// Devices.
 const DEVICES: u64 = 10;
@@ -60,7 +60,7 @@ fn device(number: u64, seed: u64) -> (Truth, Unsteady) {
         drift: 0.0,
         ..drawn
     };
-    let neighbour = Neighbour {
+    let neighbour = OtherLoad {
         on: Nanos(1_000_000_000 << (at % 4)),
         off: Nanos(4_000_000_000 << (at % 3)),
         factor: [1.3, 1.7, 2.5][at % 3],
