@@ -18,7 +18,7 @@
 
 use crate::error::{StoreError, path_error};
 use crate::files::{Temporary, sync_dir};
-use crate::store::folder_of_kept;
+use crate::store::{folder_of_kept, is_kept_in};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -75,6 +75,19 @@ pub fn check_beside(path: &Path, target: Option<&Path>) -> Result<(), StoreError
         return Err(refused(path, &why));
     }
     Ok(())
+}
+
+/// Whether the results in `results`, which may not be there yet, leave the target at `path` as it is, and it
+/// takes the place of no file of other results where it is `to_be_made`.
+///
+/// # Errors
+/// Where the results would replace it, or it would be taken for one of their files.
+pub fn check_target(path: &Path, results: Option<&Path>, to_be_made: bool) -> Result<(), StoreError> {
+    if let Some(dir) = results.filter(|dir| is_kept_in(dir, path)) {
+        let why = format!("is a name that the results in {} need; name another target or -o", dir.display());
+        return Err(refused(path, &why));
+    }
+    if to_be_made { keeps_nothing(path, path) } else { Ok(()) }
 }
 
 impl Output {

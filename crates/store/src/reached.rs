@@ -42,6 +42,20 @@ pub fn read(dir: &Path) -> Result<StateFile, StoreError> {
     }
 }
 
+/// Forgets it: what was enforced is of a device that is gone on with no more.
+///
+/// # Errors
+/// [`StoreError::Path`] where it cannot be removed.
+pub fn forget(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join(FILE);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(crate::error::path_error("cannot remove", &path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Keeps how far it is.
 ///
 /// # Errors
@@ -61,6 +75,10 @@ mod tests {
         let (dir, file) = (dir.path(), dir.path().join(FILE));
         assert_eq!(read(dir).unwrap(), StateFile::Absent);
         let half = Reached::begun(ResetRequest { state: State::Random, seed: 7 }, 3);
+        forget(dir).unwrap();
+        keep(dir, &half).unwrap();
+        forget(dir).unwrap();
+        assert_eq!(read(dir).unwrap(), StateFile::Absent);
         keep(dir, &half).unwrap();
         assert_eq!(read(dir).unwrap(), StateFile::Whole(half));
         let text = std::fs::read_to_string(&file).unwrap();

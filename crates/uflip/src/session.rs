@@ -273,9 +273,12 @@ pub fn begin(
     scratch_time: Option<Duration>,
 ) -> anyhow::Result<Begun> {
     refuse(place, needs, &engine, &order.consents)?;
+    target::refuse_among_results(place, order.output.as_deref())?;
     let claim = claim_output(order.output.as_deref())?;
     let opened = open(&place.target, needs, engine, &order.consents, scratch_time)?;
-    let options = options(order, &opened.target, engine);
+    let mut options = options(order, &opened.target, engine);
+    // One that was there before is somebody's, or of a benchmark that may go on.
+    options.remove_scratch &= place.is_to_be_made();
     Ok(Begun { claim, opened, options })
 }
 
@@ -287,14 +290,21 @@ impl Begun {
     pub fn into_session(self, order: &Order, plan: &Plan, asked: Asked) -> anyhow::Result<Session> {
         let Begun { claim, opened, options } = self;
         let options = Options { asked, ..options };
-        let driven = options.engine.map(|engine| format!("; {}", describe::engine(&engine)));
-        let summary = format!("{}{}", opened.summary, driven.unwrap_or_default());
+        let summary = match &options.engine {
+            Some(engine) => summary_of(&opened, engine),
+            None => opened.summary.clone(),
+        };
         let target = of_target(summary, &opened.target, &opened.facts, &opened.warnings);
         let manifest = manifest(plan.seed, target, options.clone());
         let dir = claim.dir().to_path_buf();
         let store = Store::create_in(claim, &manifest, plan)?;
         Ok(Session::new(order, dir, store, opened, options))
     }
+}
+
+/// A target that is driven by `engine`, in one line.
+fn summary_of(opened: &Opened, engine: &EngineOptions) -> String {
+    format!("{}; {}", opened.summary, describe::engine(engine))
 }
 
 /// A target for the manifest, before anything is written to it.

@@ -25,8 +25,8 @@ use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevi
 use uflip_measure::run::RunSpec;
 use uflip_measure::{Pattern, PatternMode, Plan, State, Step};
 use uflip_sim::{Description, SimDevice, catalogue};
-use uflip_store::Claim;
 use uflip_store::manifest::TargetFacts;
+use uflip_store::{Claim, output};
 
 /// What a target is, before it is opened.
 pub struct Place {
@@ -283,7 +283,7 @@ fn open_path(target: &Target, access: Access<'_>, options: EngineOptions) -> any
     warnings.extend(solid::holes_behind(examination.facts()));
     let key = permit.as_ref().map_or(Key::DEVICE, WritePermit::key);
     let (opener, claim) = match permit {
-        None => (reader(path.to_path_buf(), options), None),
+        None => (reader(path.to_path_buf(), read_lock(examination)?, options), None),
         Some(permit) => writer(permit, options).map(|(opener, claim)| (opener, Some(claim)))?,
     };
     let device = RealDevice::new(&target.to_string(), place.geometry, options, key, opener)?;
@@ -303,8 +303,21 @@ fn other(error: impl std::fmt::Display) -> DeviceError {
     DeviceError::Other(error.to_string())
 }
 
-fn reader(path: PathBuf, options: EngineOptions) -> Opener {
-    Box::new(move || safety::open_for_reading(&path, options.buffering.open_flags()).map_err(other))
+/// Keeps others from writing to a scratch file of ours while it is read, as long as it
+/// stays open.
+fn read_lock(examination: &Examination) -> anyhow::Result<Option<File>> {
+    if examination.kind() != TargetKind::Scratch {
+        return Ok(None);
+    }
+    Ok(Some(scratch::lock_to_read(examination.path())?))
+}
+
+fn reader(path: PathBuf, lock: Option<File>, options: EngineOptions) -> Opener {
+    // Held as long as the device.
+    Box::new(move || {
+        let _held = &lock;
+        safety::open_for_reading(&path, options.buffering.open_flags()).map_err(other)
+    })
 }
 
 /// The first descriptor is the claim and stays open as long as the device; the
@@ -401,6 +414,15 @@ fn join(a: Range<u64>, b: Range<u64>) -> Range<u64> {
         (_, true) => a,
         _ => a.start.min(b.start)..a.end.max(b.end),
     }
+}
+
+/// Refuses a target that is, or would be, a file of the results in `output` or of other results.
+///
+/// # Errors
+/// What to type instead.
+pub fn refuse_among_results(place: &Place, output: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = place.target.path() else { return Ok(()) };
+    output::check_target(path, output, place.is_to_be_made()).map_err(usage)
 }
 
 /// Claims the results folder that was named, or a new one in the current

@@ -37,6 +37,15 @@ fn style() -> String {
     )
 }
 
+/// What the title of every comparison begins with.
+const TITLE: &str = "<title>uflip comparison: ";
+
+/// Whether a file is a comparison that was written before: its title says so.
+pub fn is_ours(file: &[u8]) -> bool {
+    let head = &file[..file.len().min(4096)];
+    file.starts_with(b"<!doctype html>") && head.windows(TITLE.len()).any(|text| text == TITLE.as_bytes())
+}
+
 /// The comparison as one HTML file.
 pub fn render(made: &Comparison) -> String {
     let style = style();
@@ -49,7 +58,7 @@ pub fn render(made: &Comparison) -> String {
          img-src data:; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>uflip comparison: {title}</title>\n<style>{style}</style>\n\
+         <link rel=\"icon\" href=\"data:,\">\n{TITLE}{title}</title>\n<style>{style}</style>\n\
          </head>\n<body>\n"
     );
     head(&mut out, made);

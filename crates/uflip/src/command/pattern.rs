@@ -1,7 +1,7 @@
 //! `uflip pattern`: one pattern, its statistics and, if asked for, every IO.
 
 use crate::args::{ArrivalsArg, PatternArgs};
-use crate::command::{fresh_seed, print, print_json};
+use crate::command::{fresh_seed, print, print_json, to_stdout};
 use crate::interrupt::STOP;
 use crate::session::{self, Needs, Ran, Visit};
 use crate::target::{self, Opened, Target, Unnamed};
@@ -54,8 +54,8 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
         refuse_in_dry_run(&args)?;
         // Line by line: the list may be longer than memory.
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        write_csv(&pattern, args.io_count, seed, &mut out)?;
-        return Ok(out.flush()?);
+        let written = write_csv(&pattern, args.io_count, seed, &mut out);
+        return to_stdout(written.map_err(Into::into).and_then(|()| Ok(out.flush()?)));
     }
     let (needs, consents) = (Needs::Pattern(&pattern), &args.consent.erase_device);
     let format = args.records.as_deref().map(|path| records_format(path, &target)).transpose()?;

@@ -53,6 +53,10 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     if args.suite.is_some() || (args.resume && job::is_suite(args.output.as_deref())) {
         return job::suite(args);
     }
+    // Not refused where it is read: --suite, which it requires, may not stand beside --method.
+    if args.logical_block.is_some() {
+        return Err(usage("--logical-block is for --suite; leave it away, or type --suite NAME"));
+    }
     let order = Order { ours: |asked| matches!(asked, Asked::Run { .. }), ..order(&args, "run")? };
     let (dir, options) = measure_as_typed(&args, &order, AutoExtent::Whole)?;
     session::conclude(&dir, &options, order.keep_scratch)?;

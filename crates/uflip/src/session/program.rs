@@ -81,6 +81,7 @@ pub struct ProgramSession<const N: usize> {
 pub fn begin<const N: usize>(order: &Order, wish: ProgramWish<N>) -> anyhow::Result<ProgramSession<N>> {
     let ProgramWish { uses, requests, seed, arguments, steps } = wish;
     refuse(&uses, &order.consents)?;
+    uses.iter().try_for_each(|uses| uses.found.refuse_among_results(order.output.as_deref()))?;
     interrupt::listen_with("stopping; what is written by then stays")?;
     let claim = order.output.as_deref().map(|dir| claim_output(Some(dir))).transpose()?;
     let clocks = Clocks::start();

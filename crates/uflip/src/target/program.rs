@@ -143,6 +143,14 @@ impl FoundEndpoint {
         }
     }
 
+    /// Refuses what is, or would be, a file of results.
+    ///
+    /// # Errors
+    /// What to type instead.
+    pub fn refuse_among_results(&self, output: Option<&Path>) -> anyhow::Result<()> {
+        self.place.as_ref().map_or(Ok(()), |place| super::refuse_among_results(place, output))
+    }
+
     /// Whether writing to it is allowed, asked before anything is made.
     ///
     /// # Errors
