@@ -87,7 +87,10 @@ pub fn check_target(path: &Path, results: Option<&Path>, to_be_made: bool) -> Re
         let why = format!("is a name that the results in {} need; name another target or -o", dir.display());
         return Err(refused(path, &why));
     }
-    if to_be_made { keeps_nothing(path, path) } else { Ok(()) }
+    match folder_of_kept(path).filter(|_| to_be_made) {
+        Some(folder) => Err(refused(path, &needed_by(&folder))),
+        None => Ok(()),
+    }
 }
 
 impl Output {
@@ -186,12 +189,15 @@ fn new(path: &Path) -> Result<OutputPlace, StoreError> {
     Ok(OutputPlace::File(path.to_path_buf(), None))
 }
 
+fn needed_by(folder: &Path) -> String {
+    format!("is a name that the results in {} need; name another file", folder.display())
+}
+
 /// Refuses the names under which uflip itself keeps something: `target`, to which
 /// `path` led.
 fn keeps_nothing(path: &Path, target: &Path) -> Result<(), StoreError> {
     if let Some(folder) = folder_of_kept(target) {
-        let why = format!("is a name that the results in {} need; name another file", folder.display());
-        return Err(refused(path, &why));
+        return Err(refused(path, &needed_by(&folder)));
     }
     let of_sidecar = target.extension().is_some_and(|end| end == "uflip").then(|| target.with_extension(""));
     let marked = |file: &Path| file.exists() && scratch::identity(file).is_some();

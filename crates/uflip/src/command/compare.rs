@@ -77,7 +77,8 @@ fn unasked_page() -> anyhow::Result<PathBuf> {
     let path = PathBuf::from("compare.html");
     let is_other = match std::fs::read(&path) {
         Ok(there) => !there.is_empty() && !is_ours(&there),
-        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        // Whether it can be written at all is seen where every output is.
+        Err(_) => false,
     };
     if is_other {
         return Err(usage(

@@ -6,6 +6,7 @@ use crate::interrupt::STOP;
 use crate::session::{self, Needs, Ran, Visit};
 use crate::target::{self, Opened, Target, Unnamed};
 use crate::usage;
+use anyhow::Context;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -202,7 +203,9 @@ fn measure(
     let streams = pattern.streams(args.io_count, seed)?;
     let ran = session::run_once((&mut device, probing), 0, streams, &reserve, limits);
     let Ran { end, probes, befell } = ran.inspect_err(|_| reserve.abandon())?;
-    let KeptRun { stats, stalls, .. } = reserve.finish_keeping(end.ios)?;
+    let kept = reserve.finish_keeping(end.ios);
+    let named = || args.records.as_deref().map_or_else(String::new, |path| path.display().to_string());
+    let KeptRun { stats, stalls, .. } = kept.with_context(named)?;
     if stalls > 0 {
         crate::say!("warning: {stalls} times the run waited for its records to be written");
     }

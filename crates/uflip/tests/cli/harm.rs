@@ -298,7 +298,7 @@ fn results_never_take_the_place_of_what_was_measured_or_copied() {
     let (_, err) = expect(at, 2, &["pattern", "./od/job.json", "--scratch-size", "1M", "--base", "SW"]);
     assert!(err.contains("is a name that the results in"), "{err}");
     expect(at, 0, &["copy", "data", "./od/image"]);
-    assert_eq!(std::fs::read(at.join("od/image")).unwrap(), contents(1 << 16));
+    assert!(std::fs::read(at.join("od/image")).unwrap()[..1 << 16] == contents(1 << 16));
 }
 
 #[test]
