@@ -209,7 +209,7 @@ pub fn reuse(path: &Path, size: Bytes, stop: &Stop) -> Result<Option<Scratch>, S
 }
 
 /// Never waits for a pipe, never follows a link.
-fn open_to_look(path: &Path) -> io::Result<File> {
+pub(crate) fn open_to_look(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
 }
 
@@ -361,7 +361,7 @@ pub fn identity(path: &Path) -> Option<String> {
 /// Keeps other uflips away while `file` is open, and notices one that measures
 /// on it or makes it. File systems without locks are taken as they are.
 fn lock(file: &File, path: &Path) -> Result<(), ScratchError> {
-    if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+    if matches!(crate::lock::hold(file), Ok(false)) {
         let why = "another uflip uses it; wait for it or name another file".to_string();
         return Err(ScratchError::Exists { path: path.to_path_buf(), why });
     }

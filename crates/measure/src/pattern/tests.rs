@@ -226,7 +226,11 @@ fn each_baseline_has_its_own_counts() {
         }
     }
     let expected = [("RR", 120, 12), ("RW", 140, 14), ("SR", 110, 11), ("SW", 130, 13)];
-    assert!(seen.into_iter().eq(expected.map(|(name, count, ignore)| (name.to_string(), count, ignore))));
+    assert!(seen.into_iter().eq(expected.map(|(name, count, ignore)| (
+        name.to_string().into(),
+        count,
+        ignore
+    ))));
 }
 
 #[test]

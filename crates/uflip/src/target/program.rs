@@ -143,6 +143,11 @@ impl FoundEndpoint {
         }
     }
 
+    /// What is known of it; `None` of memory.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+
     /// Whether writing to it is allowed, asked before anything is made.
     ///
     /// # Errors
