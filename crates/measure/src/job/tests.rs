@@ -352,6 +352,7 @@ fn a_stored_plan_says_what_its_runs_stand_for() {
         let planned = expand(&parse(text).unwrap(), "t", GEOMETRY, 3).unwrap();
         let text = serde_json::to_string(&planned.plan).unwrap();
         let stored = JobPlan::stored(serde_json::from_str(&text).unwrap()).unwrap();
-        assert_eq!(stored, planned);
+        // All but which line a value that was left out is of.
+        assert_eq!((stored.plan, stored.segments), (planned.plan, planned.segments));
     }
 }
