@@ -31,6 +31,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use uflip_device::EngineOptions;
 use uflip_device::identity::DeviceFacts;
+use uflip_measure::run::CurveId;
 use uflip_measure::{Plan, Step};
 use uflip_store::contents::StoreContents;
 use uflip_store::damage::PLAN_EDITED;
@@ -156,10 +157,9 @@ pub struct ComparedFigure {
 /// One curve of all subjects.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedCurve {
-    /// `granularity`, …
-    pub micro_benchmark: String,
-    /// `SR`, …, or a mix's `SR/RW`.
-    pub baseline: String,
+    /// Of which chart, and which of its curves.
+    #[serde(flatten)]
+    pub id: CurveId,
     /// `IOSize`, …
     pub parameter: String,
     /// By rising value, all that any subject has.

@@ -17,6 +17,7 @@ pub mod identity;
 pub mod incident;
 pub mod io;
 mod layout;
+pub mod lock;
 pub mod null;
 pub mod process;
 pub mod real;

@@ -209,7 +209,7 @@ pub fn reuse(path: &Path, size: Bytes, stop: &Stop) -> Result<Option<Scratch>, S
 }
 
 /// Never waits for a pipe, never follows a link.
-fn open_to_look(path: &Path) -> io::Result<File> {
+pub(crate) fn open_to_look(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
 }
 
@@ -367,7 +367,7 @@ pub fn is_programmed(path: &Path) -> bool {
 /// Keeps other uflips away while `file` is open, and notices one that measures
 /// on it or makes it. File systems without locks are taken as they are.
 fn lock(file: &File, path: &Path) -> Result<(), ScratchError> {
-    if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+    if matches!(crate::lock::hold(file), Ok(false)) {
         return Err(used_by_another(path));
     }
     Ok(())

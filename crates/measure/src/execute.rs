@@ -159,6 +159,11 @@ pub enum ExecuteError {
     },
 }
 
+/// Whether a step is a run that is not kept yet.
+pub(crate) fn is_missing(step: &Step, sink: &dyn Sink) -> bool {
+    matches!(step, Step::Run(spec) if !sink.has(spec.id))
+}
+
 /// Executes `plan` on `device`, from its first missing run on; in virtual time up
 /// to the last missing one, as nothing meets what kept runs after it would leave.
 ///
@@ -172,9 +177,8 @@ pub fn execute(
     control: Control<'_>,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Finished, ExecuteError> {
-    let missing = |step: &Step| matches!(step, Step::Run(spec) if !sink.has(spec.id));
     let end = match device.is_virtual() {
-        true => plan.steps.iter().rposition(missing).map_or(0, |last| last + 1),
+        true => plan.steps.iter().rposition(|step| is_missing(step, sink)).map_or(0, |last| last + 1),
         false => plan.steps.len(),
     };
     execute_steps(plan, 0..end, device, sink, resetter, control, progress)

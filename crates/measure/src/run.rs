@@ -6,6 +6,7 @@
 //! and min, max, mean and standard deviation summarise it.
 
 mod belongs;
+mod curve;
 mod wire;
 mod work;
 
@@ -15,7 +16,8 @@ use crate::pattern::{Baseline, MakeStream, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
 use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd, Stream};
 
-pub use belongs::{Belongs, CalibrationStep, Named, PlannedPoint, ProgramStep, RunSection};
+pub use belongs::{Belongs, CalibrationStep, Named, PlannedPoint, ProgramStep};
+pub use curve::{CurveId, CurveName, RunSection};
 pub use work::{Program, ReplayedTrace, Work};
 
 /// One run, wholly determined: the same spec gives the same IOs everywhere.
@@ -78,10 +80,12 @@ impl RunSpec {
 
     /// `SR`, `RR`, `SW`, `RW`, a mix's `SR/RW`, as people and files know it; for
     /// programs the step and its device, for traces what is done.
-    pub fn curve_name(&self) -> String {
-        wire::curve_name(self).unwrap_or_else(|| match &self.belongs {
-            Belongs::Program(step) => format!("{} {}", step.step, step.device),
-            _ => self.work.to_string(),
+    pub fn curve_name(&self) -> CurveName {
+        wire::curve_name(self).unwrap_or_else(|| {
+            CurveName::Named(match &self.belongs {
+                Belongs::Program(step) => format!("{} {}", step.step, step.device),
+                _ => self.work.to_string(),
+            })
         })
     }
 }

@@ -191,6 +191,11 @@ impl Store {
         Store::over(dir, manifest.folder.clone(), claim.into_lock()?, HashSet::new(), Vec::new())
     }
 
+    /// What rows say of the folder; None in folders of before that.
+    pub fn folder(&self) -> Option<&str> {
+        self.folder.as_deref()
+    }
+
     /// Refuses a folder with a store or with anybody's files. What a crash
     /// inside [`Store::create`] leaves counts as free: the lock and, beside it,
     /// any of what is made before the manifest, whole or half.

@@ -36,7 +36,7 @@ use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::{EngineOptions, measure_overhead};
 use uflip_measure::run::RunSpec;
-use uflip_measure::{Pattern, Plan};
+use uflip_measure::{Pattern, PatternMode, Plan, State, Step};
 use uflip_store::manifest::{Asked, TargetFacts, TargetTold, Told};
 use uflip_store::{Claim, Durability, Manifest, Options, Store};
 
@@ -191,6 +191,36 @@ impl Needs<'_> {
             Needs::Everything => true,
         }
     }
+
+    /// Whether data is written, and whether anything is trimmed.
+    fn writes_and_trims(&self) -> (bool, bool) {
+        let (basics, resets) = match self {
+            Needs::Plan(plan) => {
+                let basics: Vec<_> = plan.runs().flat_map(|run| run.work.basics()).collect();
+                let reset = |step: &_| if let Step::Reset { state } = step { Some(*state) } else { None };
+                (basics, plan.steps.iter().filter_map(reset).collect())
+            }
+            Needs::Pattern(pattern) => (pattern.basics(), Vec::new()),
+            Needs::Everything => return (true, true),
+        };
+        let does = |mode| basics.iter().any(|basic| basic.mode == mode);
+        let writes = does(PatternMode::Write) || resets.iter().any(|state| *state != State::None);
+        (writes, does(PatternMode::Trim) || resets.contains(&State::Trim))
+    }
+
+    /// Refuses options that were typed for writes or trims where there are none.
+    ///
+    /// # Errors
+    /// [`crate::Usage`] with what to type instead.
+    pub fn refuse_without_effect(&self, typed: &Typed) -> anyhow::Result<()> {
+        let (writes, trims) = self.writes_and_trims();
+        for (name, does, what) in [("data", writes, "written"), ("discard", trims, "trimmed")] {
+            if !does && typed.was_given(name) {
+                return Err(usage(format!("--{name} does nothing where nothing is {what}; leave it away")));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Refuses what cannot or must not be done on this target, before anything is
@@ -218,7 +248,10 @@ pub fn refuse(
         }
         Needs::Everything => {}
     }
-    if needs.writes() { place.may_be_measured_with_writes(consents) } else { Ok(()) }
+    if needs.writes() {
+        place.may_be_measured_with_writes(consents)?;
+    }
+    target::refuse_other_consents(&[place], consents)
 }
 
 /// Opens a target for what is needed; what makes its results less sound is said.
@@ -272,6 +305,7 @@ pub fn begin(
     engine: EngineOptions,
     scratch_time: Option<Duration>,
 ) -> anyhow::Result<Begun> {
+    needs.refuse_without_effect(&order.typed)?;
     refuse(place, needs, &engine, &order.consents)?;
     target::refuse_among_results(place, order.output.as_deref())?;
     let claim = claim_output(order.output.as_deref())?;

@@ -9,6 +9,7 @@ pub use parse::{Target, Unnamed, simulated_by};
 use crate::describe::{self, round_time};
 use crate::input;
 use crate::interrupt::STOP;
+use crate::printable::word;
 use crate::{limits, usage};
 use anyhow::{Context, bail};
 use solid::Solid;
@@ -204,8 +205,14 @@ impl Place {
     /// The refusal, with what to type where anything helps.
     pub fn may_be_written(&self, consents: &[String]) -> anyhow::Result<()> {
         match (&self.target, &self.examination) {
-            (Target::Scratch { path, size }, _) => Ok(scratch::may_be_made(path, *size)?),
-            (_, Some(examination)) => Ok(safety::permit(examination, consents).map(|_| ())?),
+            (Target::Scratch { path, size }, examination) => {
+                examination.as_ref().map_or(Ok(()), Examination::refuse_in_use)?;
+                Ok(scratch::may_be_made(path, *size)?)
+            }
+            (_, Some(examination)) => {
+                safety::permit(examination, consents)?;
+                Ok(examination.refuse_in_use()?)
+            }
             _ => Ok(()),
         }
     }
@@ -218,6 +225,26 @@ impl Place {
         self.may_be_written(consents)?;
         self.examination.as_ref().map_or(Ok(()), refuse_a_programs)
     }
+}
+
+/// Refuses a value of `--erase-device` that names none of the targets that are
+/// written to: somebody means another device than the one that would be erased.
+///
+/// # Errors
+/// [`crate::Usage`] with what to type instead.
+pub fn refuse_other_consents(places: &[&Place], consents: &[String]) -> anyhow::Result<()> {
+    let named = |given: &str, place: &Place| {
+        place.examination.as_ref().is_some_and(|examination| examination.is_named_by(given))
+    };
+    let other = |given: &&String| !places.iter().any(|place| named(given, place));
+    let Some(given) = consents.iter().find(other) else { return Ok(()) };
+    let targets: Vec<String> = places.iter().map(|place| place.target.to_string()).collect();
+    let of = if targets.is_empty() { "what is written to".into() } else { targets.join(" or ") };
+    Err(usage(format!(
+        "--erase-device {}: that names another device than {of}, so that it does nothing; leave it away, or name \
+         that device as the target",
+        word(given)
+    )))
 }
 
 /// Refuses the scratch file that a program wrote (`uflip copy`): it may be all that

@@ -6,11 +6,12 @@
 //! nanoseconds whatever the name in `profile.json` says.
 
 use super::{Better, ComparedCurve, ComparedFigure, ComparedPoint, Subject, Unit, Value};
-use crate::profile::levels::{Cost, CurveUncertainty, PERCENTILES};
+use crate::profile::levels::{Cost, PERCENTILES};
 use crate::profile::{Effect, Evidence, EvidenceMap, Per, Profile};
+use std::collections::BTreeMap;
 use uflip_measure::MicroBenchmark;
 use uflip_measure::pattern::Baseline;
-use uflip_measure::run::{Belongs, RunSection};
+use uflip_measure::run::{Belongs, CurveId, RunSection};
 
 impl Value {
     fn of_cost(cost: Option<&Cost>) -> Value {
@@ -110,7 +111,7 @@ fn baselines(subjects: &[Subject]) -> Vec<ComparedFigure> {
 
 /// The evidence of one baseline's figure.
 fn per<T: Copy>(per: &Per<T>, b: Baseline, as_f64: impl Fn(T) -> f64) -> (Option<f64>, Option<&Evidence>) {
-    (per.of(b).map(as_f64), per.evidence.get(b.name()))
+    (per.of(b).map(as_f64), per.evidence.get(&b))
 }
 
 fn phases(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
@@ -195,8 +196,10 @@ fn granularity(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
 
 fn effects(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
     type Pick = fn(&Profile) -> &Effect;
-    let both: [(&str, &str, Pick); 2] =
-        [("parallelism", "parallel streams", |p| &p.parallelism), ("mix", "mixes", |p| &p.mix)];
+    let both: [(MicroBenchmark, &str, Pick); 2] = [
+        (MicroBenchmark::Parallelism, "parallel streams", |p| &p.parallelism),
+        (MicroBenchmark::Mix, "mixes", |p| &p.mix),
+    ];
     for (name, title, pick) in both {
         let told = |which: &str, words: &str| Field {
             name: format!("{name}.{which}"),
@@ -216,30 +219,14 @@ fn effects(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
 
 /// Every curve that any subject has, in the papers' order.
 pub(super) fn curves(subjects: &[Subject]) -> Vec<ComparedCurve> {
-    let mut all: Vec<ComparedCurve> = Vec::new();
-    for subject in subjects {
-        for curve in &subject.levels.curves {
-            if !all.iter().any(|c| is_of(c, curve)) {
-                all.push(ComparedCurve {
-                    micro_benchmark: curve.section.to_string(),
-                    baseline: curve.curve.to_string(),
-                    parameter: parameter(subject, &curve.section),
-                    points: Vec::new(),
-                });
-            }
-        }
-    }
-    let place = |micro: &str| MicroBenchmark::ALL.iter().position(|known| known.name() == micro);
-    let rank =
-        |name: &str| Baseline::ALL.iter().position(|b| b.name() == name).unwrap_or(Baseline::ALL.len());
-    all.sort_by_key(|c| (place(&c.micro_benchmark).unwrap_or(99), rank(&c.baseline)));
-    all.iter_mut().for_each(|curve| fill(curve, subjects));
-    all
-}
-
-/// Whether a curve that is compared is this one.
-fn is_of(compared: &ComparedCurve, own: &CurveUncertainty) -> bool {
-    compared.micro_benchmark == own.section.to_string() && compared.baseline == own.curve.to_string()
+    let of = |subject: &'_ Subject| -> Vec<(CurveId, String)> {
+        let own = subject.levels.curves.iter().map(|curve| &curve.id);
+        own.map(|id| (id.clone(), parameter(subject, &id.section))).collect()
+    };
+    // The first that has a curve says what varies in it.
+    let found: BTreeMap<CurveId, String> = subjects.iter().rev().flat_map(of).collect();
+    let curve = |(id, parameter)| ComparedCurve { points: points(&id, subjects), id, parameter };
+    found.into_iter().map(curve).collect()
 }
 
 fn parameter(subject: &Subject, section: &RunSection) -> String {
@@ -248,16 +235,17 @@ fn parameter(subject: &Subject, section: &RunSection) -> String {
     runs.find_map(Belongs::varying).map(|(parameter, ..)| parameter).unwrap_or_default()
 }
 
-fn fill(curve: &mut ComparedCurve, subjects: &[Subject]) {
+/// What each subject's curve of this identity says, by rising value.
+fn points(id: &CurveId, subjects: &[Subject]) -> Vec<ComparedPoint> {
     let own = |s: &'_ Subject| {
-        s.levels.curves.iter().find(|own| is_of(curve, own)).map(|c| c.points.clone()).unwrap_or_default()
+        s.levels.curves.iter().find(|own| own.id == *id).map(|c| c.points.clone()).unwrap_or_default()
     };
     let points: Vec<_> = subjects.iter().map(own).collect();
     let mut values: Vec<(i64, String)> =
         points.iter().flatten().map(|p| (p.value, p.label.clone())).collect();
     values.sort();
     values.dedup_by_key(|(value, _)| *value);
-    curve.points = values
+    values
         .into_iter()
         .map(|(value, label)| {
             let of = |own: &Vec<crate::profile::levels::PointUncertainty>| {
@@ -265,5 +253,5 @@ fn fill(curve: &mut ComparedCurve, subjects: &[Subject]) {
             };
             ComparedPoint { value, label, values: points.iter().map(of).collect() }
         })
-        .collect();
+        .collect()
 }

@@ -76,7 +76,7 @@ pub(super) fn widen(facts: &mut Facts) {
         closed.for_each(|level| *level = widened(*level, found));
     }
     for curve in &mut facts.curves {
-        let found = of(curve.name.baselines().iter().any(|b| b.mode() == PatternMode::Write));
+        let found = of(curve.id.curve.baselines().iter().any(|b| b.mode() == PatternMode::Write));
         for point in curve.points.iter_mut().filter(|p| p.runs.len() == 1) {
             point.level = widened(point.level, found);
         }

@@ -17,7 +17,7 @@ use uflip_measure::pattern::Baseline;
 
 /// `figure` of a long baseline in the place of what the plan's runs say.
 fn set<T: Copy>(per: &mut Per<T>, baseline: Baseline, found: &BaselineFound, value: Option<T>, rule: &str) {
-    let before = per.evidence.remove(baseline.name());
+    let before = per.evidence.remove(&baseline);
     let evidence = Evidence::new(rule, found.runs.iter().copied()).with_n(found.ios);
     let evidence = Evidence { range: before.and_then(|e| e.range), ..evidence };
     per.set(baseline, value, evidence);

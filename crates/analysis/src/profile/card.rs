@@ -4,6 +4,7 @@ use super::finding::{Finding, FindingCode, Severity};
 use super::hints::Verdict;
 use super::table3::{factor_text, table3_row};
 use super::{Per, Profile};
+use crate::compare::three;
 use std::fmt::Write;
 use uflip_device::Bytes;
 use uflip_measure::detect::between::Between;
@@ -74,17 +75,6 @@ fn cell<T: Copy>(per: &Per<T>, baseline: Baseline, show: impl Fn(T) -> String) -
     per.of(baseline).map_or_else(|| "-".into(), show)
 }
 
-/// Three significant digits.
-fn three(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        v if v >= 0.9995 => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$}")
-}
-
 fn baselines(out: &mut String, p: &Profile) {
     let size = p.io_size_bytes.map_or_else(String::new, |b| format!("{} IOs", Bytes(b)));
     let _ = writeln!(
@@ -93,7 +83,7 @@ fn baselines(out: &mut String, p: &Profile) {
         "mean ms", "95 % interval", "start-up", "period", "latency", "per KiB"
     );
     for b in Baseline::ALL {
-        let ci95 = p.baseline_ms.evidence.get(b.name()).and_then(|e| e.ci95);
+        let ci95 = p.baseline_ms.evidence.get(&b).and_then(|e| e.ci95);
         let _ = writeln!(
             out,
             "  {:<12}{:>10}{:>18}{:>9}{:>8}{:>10}{:>10}",
@@ -161,7 +151,7 @@ fn writes(out: &mut String, p: &Profile) {
         (unit, Some(factor)) => format!(
             "to {}, else {} costs {}",
             unit.map_or_else(|| "no measured unit".into(), |b| Bytes(b).to_string()),
-            p.alignment.baseline.as_deref().unwrap_or("an IO"),
+            p.alignment.baseline.map_or("an IO", Baseline::name),
             factor_text(factor)
         ),
         _ => none(),

@@ -9,17 +9,15 @@ use super::evidence::rounded;
 use super::facts::Facts;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use uflip_measure::Curve;
-use uflip_measure::run::RunSection;
+use uflip_measure::run::CurveId;
 use uflip_store::contents::RunRow;
 
 /// One curve of a micro-benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurveLevels {
-    /// Of which chart: a micro-benchmark, or a line of a job.
-    pub micro_benchmark: RunSection,
-    /// Which of its curves.
-    pub baseline: Curve,
+    /// Of which chart, and which of its curves.
+    #[serde(flatten)]
+    pub id: CurveId,
     /// By rising value.
     pub points: Vec<PointLevel>,
 }
@@ -93,8 +91,7 @@ pub(super) fn curves(facts: &Facts, rows: &[RunRow]) -> Vec<CurveLevels> {
         }
     };
     let curve = |c: &super::facts::MeasuredCurve| CurveLevels {
-        micro_benchmark: c.section.clone(),
-        baseline: c.name,
+        id: c.id.clone(),
         points: c.points.iter().map(point).collect(),
     };
     facts.curves.iter().map(curve).collect()

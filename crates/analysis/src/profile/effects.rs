@@ -14,8 +14,8 @@ use super::evidence::{Evidence, EvidenceMap, rounded};
 use super::facts::{CurveFacts, Facts, MeasuredCurve};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::knee::{CostRatio, Level, ratio};
+use uflip_measure::{Curve, MicroBenchmark};
 
 /// What a varying parameter gains or loses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,15 +23,15 @@ pub struct Effect {
     /// The best gain or the worst loss, whichever is farther from 1.
     pub gain: Option<f64>,
     /// The curve where that is.
-    pub baseline: Option<String>,
+    pub baseline: Option<Curve>,
     /// The value where that is.
     pub value: Option<i64>,
     /// The best gain of all points.
     pub best: Option<f64>,
     /// The worst loss of all points.
     pub worst: Option<f64>,
-    /// By the name of the curve.
-    pub curves: BTreeMap<String, Vec<EffectPoint>>,
+    /// The points of each curve.
+    pub curves: BTreeMap<Curve, Vec<EffectPoint>>,
     /// Of `gain`, `best` and `worst`.
     pub evidence: EvidenceMap,
 }
@@ -98,7 +98,7 @@ pub(super) fn parallelism(facts: &Facts) -> Effect {
             }
         }
     }
-    effect("parallelism", &all)
+    effect(MicroBenchmark::Parallelism, &all)
 }
 
 /// Rule "mix".
@@ -106,18 +106,18 @@ pub(super) fn mix(facts: &Facts) -> Effect {
     let mut all = Vec::new();
     for curve in facts.curves_of(MicroBenchmark::Mix) {
         for at in &curve.points {
-            let apart = apart(facts, curve.name, at.by_pattern);
+            let apart = apart(facts, curve.id.curve, at.by_pattern);
             if let Some(gain) = apart.and_then(|apart| ratio(&apart, &at.level)) {
                 all.push(FoundEffect { curve, at, gain });
             }
         }
     }
-    effect("mix", &all)
+    effect(MicroBenchmark::Mix, &all)
 }
 
 /// What the IOs of a mix cost apart, on average.
-fn apart(facts: &Facts, curve: uflip_measure::Curve, [n, m]: [u64; 2]) -> Option<Level> {
-    let uflip_measure::Curve::Pair(first, second) = curve else { return None };
+fn apart(facts: &Facts, curve: Curve, [n, m]: [u64; 2]) -> Option<Level> {
+    let Curve::Pair(first, second) = curve else { return None };
     let (first, second) = (facts.level(first)?, facts.level(second)?);
     let all = n.checked_add(m).filter(|all| *all > 0)? as f64;
     let (n, m) = (n as f64 / all, m as f64 / all);
@@ -127,10 +127,12 @@ fn apart(facts: &Facts, curve: uflip_measure::Curve, [n, m]: [u64; 2]) -> Option
     Some(Level { mean_ns, low_ns: mean_ns - below, high_ns: mean_ns + above })
 }
 
-fn effect(rule: &str, all: &[FoundEffect<'_>]) -> Effect {
+/// By the rule that is called like the micro-benchmark.
+fn effect(micro: MicroBenchmark, all: &[FoundEffect<'_>]) -> Effect {
+    let rule = micro.name();
     let mut effect = Effect::default();
     for found in all {
-        effect.curves.entry(found.curve.name.to_string()).or_default().push(found.point(rule));
+        effect.curves.entry(found.curve.id.curve).or_default().push(found.point(rule));
     }
     let size = |f: &&FoundEffect<'_>| f.gain.ratio.ln();
     let certain = || all.iter().filter(|f| f.certain());
@@ -142,7 +144,7 @@ fn effect(rule: &str, all: &[FoundEffect<'_>]) -> Effect {
     effect.best = value(best.filter(|f| f.gain.ratio > 1.0));
     effect.worst = value(worst.filter(|f| f.gain.ratio < 1.0));
     effect.gain = value(farthest);
-    effect.baseline = farthest.map(|f| f.curve.name.to_string());
+    effect.baseline = farthest.map(|f| f.curve.id.curve);
     effect.value = farthest.map(|f| f.at.value);
     let everything = || Evidence::new(rule, all.iter().flat_map(|f| f.at.runs.clone()));
     for (name, found) in [("gain", farthest), ("best", best), ("worst", worst)] {

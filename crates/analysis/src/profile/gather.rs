@@ -22,7 +22,7 @@ use uflip_measure::detect::knee::Level;
 use uflip_measure::detect::long::{Phase, spread};
 use uflip_measure::mix_counts;
 use uflip_measure::pattern::{Baseline, Pattern};
-use uflip_measure::run::RunSection;
+use uflip_measure::run::CurveId;
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::error::StoreError;
 use uflip_store::verify::in_parallel;
@@ -199,20 +199,20 @@ fn curves(
     let points: Vec<Option<CurveFacts>> = points.into_iter().collect::<Result<_, _>>()?;
     let mut curves: Vec<MeasuredCurve> = Vec::new();
     for (group, point) in groups.iter().zip(points) {
-        let (Some(point), Some((section, name, _))) = (point, key(group[0])) else { continue };
+        let (Some(point), Some((id, _))) = (point, key(group[0])) else { continue };
         match curves.last_mut() {
-            Some(last) if last.section == section && last.name == name => last.points.push(point),
-            _ => curves.push(MeasuredCurve { section, name, points: vec![point] }),
+            Some(last) if last.id == id => last.points.push(point),
+            _ => curves.push(MeasuredCurve { id, points: vec![point] }),
         }
     }
     Ok(curves)
 }
 
-/// Micro-benchmark or line of a job, curve and value.
-fn key(row: &RunRow) -> Option<(RunSection, uflip_measure::Curve, i64)> {
+/// Curve and value.
+fn key(row: &RunRow) -> Option<(CurveId, i64)> {
     let belongs = &row.spec.belongs;
     let (_, value, _) = belongs.varying()?;
-    Some((belongs.section()?, belongs.curve()?, value))
+    Some((belongs.curve_id()?, value))
 }
 
 /// One point from its repeats; None where none has a running phase.

@@ -148,7 +148,7 @@ fn alignment(profile: &Profile, facts: &Facts) -> Option<Hint> {
         let text = "Alignment does not matter at the sizes measured: no shift costs a tenth more.";
         return Some(hint("alignment", false, text.into(), runs));
     };
-    let on = found.baseline.as_deref().unwrap_or("IOs");
+    let on = found.baseline.map_or("IOs", Baseline::name);
     let to = found.unit_bytes.map_or_else(
         || "Align IOs to more than the largest shift measured".to_string(),
         |b| format!("Align IOs to {}", Bytes(b)),
@@ -245,7 +245,7 @@ fn mix(profile: &Profile) -> Option<Hint> {
     } else {
         format!(
             "Do not mix {}: together they cost up to x{:.1} of what they cost apart (at {}).",
-            name.replace('/', " with "),
+            name.baselines().iter().map(|b| b.name()).collect::<Vec<_>>().join(" with "),
             1.0 / worst,
             point.label
         )
@@ -273,7 +273,7 @@ fn concurrency_and_delay(profile: &Profile, facts: &Facts) -> Option<Hint> {
     {
         let text = format!(
             "Pause {} before each {}: the whole takes x{:.1} less time than without.",
-            point.label, curve.name, gain.ratio
+            point.label, curve.id.curve, gain.ratio
         );
         return Some(hint(ID, false, text, point.runs.clone()));
     }
@@ -296,7 +296,7 @@ fn concurrency_and_delay(profile: &Profile, facts: &Facts) -> Option<Hint> {
 fn best_delay(facts: &Facts) -> Option<(&MeasuredCurve, &CurveFacts, CostRatio)> {
     let mut all = Vec::new();
     for curve in facts.curves_of(MicroBenchmark::Pause) {
-        let Some(without) = curve.name.one() else { continue };
+        let Some(without) = curve.id.curve.one() else { continue };
         let Some(without) = facts.level(without) else { continue };
         for point in &curve.points {
             let mut whole = point.level;

@@ -311,7 +311,8 @@ fn line_of(section: &FioSection, others: &[Line]) -> Result<Line, JobError> {
             .filter(|_| baseline.mode() == crate::pattern::PatternMode::Write)
             .into_iter()
             .collect(),
-        start: Start::Zero,
+        // Random accesses start nowhere.
+        start: if baseline.is_random() { Start::Random } else { Start::Zero },
         offset: section.offset,
         size: section.size,
         pause: Nanos::ZERO,

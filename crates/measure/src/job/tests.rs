@@ -275,12 +275,12 @@ proptest! {
 #[test]
 fn fio_jobs_of_the_simple_kind_are_read() {
     let synced = fio::from_fio("[a]\nrw=randwrite\nbs=4k\nfdatasync=8\nnumber_ios=64\n").unwrap();
-    assert_eq!(synced.to_string(), "a rw bs=4K count=64 sync=8 start=0\n");
+    assert_eq!(synced.to_string(), "a rw bs=4K count=64 sync=8\n");
     let text = "; a comment\n[global]\ndirect=1\nsync=1\nbs=8k\n[a]\nrw=randwrite\nsize=1g\nruntime=30\n\n[sw]\nrw=write\nbs=1m\nnumber_ios=100\n";
     let job = fio::from_fio(text).unwrap();
     assert_eq!(
         job.to_string(),
-        "set buffering=dsync\na rw bs=8K time=30s start=0 size=1G\nsw_11 sw bs=1M count=100 start=0\n"
+        "set buffering=dsync\na rw bs=8K time=30s size=1G\nsw_11 sw bs=1M count=100 start=0\n"
     );
     for (bad, line, start) in [
         ("[a]\nrw=randrw\nsize=1g", 2, "rw=read"),
@@ -352,6 +352,7 @@ fn a_stored_plan_says_what_its_runs_stand_for() {
         let planned = expand(&parse(text).unwrap(), "t", GEOMETRY, 3).unwrap();
         let text = serde_json::to_string(&planned.plan).unwrap();
         let stored = JobPlan::stored(serde_json::from_str(&text).unwrap()).unwrap();
-        assert_eq!(stored, planned);
+        // All but which line a value that was left out is of.
+        assert_eq!((stored.plan, stored.segments), (planned.plan, planned.segments));
     }
 }

@@ -10,7 +10,7 @@
 //! Limits: [`MAX_STEPS`], [`MAX_RUNS`], [`MAX_IOS`], [`MAX_TIME`], [`MAX_TEXT`].
 
 use super::{FORMAT, OLDEST_FORMAT, Plan, Step};
-use crate::run::{Belongs, RunSpec};
+use crate::run::{Belongs, CurveName, RunSpec};
 use crate::state::State;
 use std::collections::HashMap;
 use std::fmt;
@@ -207,7 +207,10 @@ fn one_run(run: &RunSpec, geometry: Geometry) -> Result<(), Wrong> {
 /// The names that somebody else may have chosen.
 fn names(belongs: &Belongs) -> Vec<&str> {
     match belongs {
-        Belongs::Named(named) => vec![&named.name, &named.curve_name, &named.parameter, &named.label],
+        Belongs::Named(named) => {
+            let curve = if let CurveName::Named(name) = &named.curve { name } else { "" };
+            vec![&named.name, curve, &named.parameter, &named.label]
+        }
         Belongs::Job(run) => vec![&run.line],
         Belongs::Program(step) => vec![&step.program, &step.step, &step.device],
         Belongs::Point(_) | Belongs::Baseline { .. } | Belongs::Calibration(_) | Belongs::Single => {

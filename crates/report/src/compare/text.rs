@@ -220,7 +220,7 @@ fn differs(value: &Value) -> bool {
 }
 
 fn curve_rows(out: &mut String, made: &Comparison, curve: &ComparedCurve, style: Style) {
-    line(out, &format!("  {} {}, by {}", curve.micro_benchmark, curve.baseline, curve.parameter));
+    line(out, &format!("  {} {}, by {}", curve.id.section, curve.id.curve, curve.parameter));
     let short = |p: &ComparedPoint| p.label.replace(' ', "");
     let cell = curve.points.iter().map(|p| short(p).chars().count() + 2).max().unwrap_or(8).max(8);
     let at_once = ((style.width - 8) / cell).max(1);

@@ -95,10 +95,13 @@ fn csv([name, across, up]: [&str; 3], chart: &Chart) -> String {
 }
 
 /// Curves by their names, in the order of these.
-fn curves(points: BTreeMap<String, Vec<Point>>, look: impl Fn(usize, &str) -> Look) -> Vec<Series> {
-    let one = |(at, (label, mut points)): (usize, (String, Vec<Point>))| {
+fn curves<Name: ToString>(
+    points: BTreeMap<Name, Vec<Point>>,
+    look: impl Fn(usize, &Name) -> Look,
+) -> Vec<Series> {
+    let one = |(at, (name, mut points)): (usize, (Name, Vec<Point>))| {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series { look: look(at, &label), label, points }
+        Series { look: look(at, &name), label: name.to_string(), points }
     };
     points.into_iter().enumerate().map(one).collect()
 }
@@ -121,22 +124,23 @@ fn up(label: &str, points: &[Point]) -> Axis {
 
 /// Figure 3.1: a chart for each line with several block sizes.
 fn speeds(job: &JobReport) -> Vec<Draft<'_>> {
-    let mut lines: BTreeMap<&str, BTreeMap<String, Vec<Point>>> = BTreeMap::new();
+    let mut lines: BTreeMap<&str, BTreeMap<Baseline, Vec<Point>>> = BTreeMap::new();
     for s in job.speeds.iter().filter(|s| s.round.is_none() && s.shift_bytes == Bytes(0)) {
         let point = Point {
             span: Some([s.min_mb_per_s, s.max_mb_per_s]),
             ..Point::plain(s.block_bytes.0 as f64, s.mb_per_s)
         };
-        lines.entry(&s.line).or_default().entry(s.baseline.to_string()).or_default().push(point);
+        lines.entry(&s.line).or_default().entry(s.baseline).or_default().push(point);
     }
-    let several = |(_, of): &(&str, BTreeMap<String, Vec<Point>>)| of.values().any(|points| points.len() > 2);
+    let several =
+        |(_, of): &(&str, BTreeMap<Baseline, Vec<Point>>)| of.values().any(|points| points.len() > 2);
     let draft = |(line, of)| Draft {
         name: format!("figure3.1-{line}"),
         title: format!(
             "Speed by block size, job line {line}; whiskers from the slowest to the fastest repeat"
         ),
         columns: ["baseline", "block_bytes", "mb_per_s"],
-        series: curves(of, |at, baseline| look_of(baseline, at)),
+        series: curves(of, |at, baseline: &Baseline| look_of(&(*baseline).into(), at)),
         level: None,
         x: block_axis,
         y: mb_axis,
@@ -152,7 +156,7 @@ fn series(job: &JobReport) -> Vec<Draft<'_>> {
         let points =
             s.batch_s.iter().enumerate().map(|(k, v)| Point::plain((k as f64 + 1.0) * each, v * 1e3));
         let label = format!("each {} IOs", s.batch_ios);
-        let dots = Look { shape: Some(Shape::Dot), ..look_of("RW", 0) };
+        let dots = Look { shape: Some(Shape::Dot), ..look_of(&Baseline::Rw.into(), 0) };
         Draft {
             name: format!("figure3.2-{}-{}", s.line, s.block_bytes),
             title: format!("Time of each batch of random writes of {}", s.block_bytes),

@@ -51,6 +51,7 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let place = target::locate(&target)?;
     let pattern = fit(&typed, place.geometry)?;
     countable(&pattern, &args)?;
+    Needs::Pattern(&pattern).refuse_without_effect(&args.typed)?;
     if args.dry_run {
         refuse_in_dry_run(&args)?;
         // Line by line: the list may be longer than memory.

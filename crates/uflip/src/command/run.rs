@@ -221,11 +221,11 @@ fn measure(benchmark: &mut Benchmark, extent: AutoExtent) -> anyhow::Result<bool
 fn measure_fixed(benchmark: &mut Benchmark) -> anyhow::Result<bool> {
     announce(benchmark);
     let Benchmark { session, plan, budget } = benchmark;
-    let (budget, shown, virtual_time) = (*budget, session.shown, session.opened.device.is_virtual());
+    let (budget, shown) = (*budget, session.shown);
     let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| session.store.has(*id)).collect();
     let page = live_page(session, plan, budget)?;
     let engine = session.options.engine(plan.seed);
-    let mut enforcer = TargetEnforcer::new(&session.dir, &engine, virtual_time);
+    let mut enforcer = TargetEnforcer::new(session, &engine);
     let mut enforce = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
         enforcer.enforce(request, device, stop, &|text| shown.say(page.as_deref(), text))
     };

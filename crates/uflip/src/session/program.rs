@@ -12,7 +12,7 @@ use super::{Order, Probing, Shown, told};
 use crate::interrupt;
 use crate::printable::word;
 use crate::target::program::{Clocks, FoundEndpoint, OpenEndpoint, refuse_shared_bytes};
-use crate::target::{self, Access, claim_output};
+use crate::target::{self, Access, Place, claim_output};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -120,7 +120,9 @@ fn refuse(uses: &[UsedDevice], consents: &[String]) -> anyhow::Result<()> {
     for UsedDevice { found, .. } in uses.iter().filter(|uses| uses.writes.is_some()) {
         found.may_be_written(consents)?;
     }
-    Ok(())
+    let written = uses.iter().filter(|uses| uses.writes.is_some());
+    let places: Vec<&Place> = written.filter_map(|uses| uses.found.place()).collect();
+    target::refuse_other_consents(&places, consents)
 }
 
 fn use_device(endpoint: OpenEndpoint) -> Using {

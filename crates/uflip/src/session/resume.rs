@@ -43,7 +43,7 @@ pub fn find(order: &Order) -> anyhow::Result<FoundFolder> {
     order.typed.refuse_without_effect(&contents, order.heeded)?;
     // Told now, not once the target is open.
     Store::may_resume(&contents, order.seed)?;
-    reached::read(&dir)?;
+    reached::read(&dir, contents.manifest.folder.as_deref())?;
     let plan = plan_file::stored(&contents)?;
     let answer = ask(order, &contents, &plan)?;
     let (options, geometry) = (contents.manifest.options.clone(), plan.geometry);

@@ -157,6 +157,11 @@ impl FoundEndpoint {
         self.place.as_ref().map_or(Ok(()), |place| super::refuse_among_results(place, output))
     }
 
+    /// What is known of it; `None` of memory.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+
     /// Whether writing to it is allowed, asked before anything is made.
     ///
     /// # Errors
