@@ -93,7 +93,7 @@ fn runs_that_agree_overrule_a_long_run_outside_of_their_range_and_that_is_said()
         let profile = with(long);
         let told = if finding { Some(33) } else { long };
         assert_eq!(profile.start_up_ios.rw, told, "{long:?}");
-        assert_eq!(profile.start_up_ios.evidence["RW"].range, range, "{long:?}");
+        assert_eq!(profile.start_up_ios.evidence[&Baseline::Rw].range, range, "{long:?}");
         let said = profile.soundness.iter().find(|f| f.code == "start_up_unclear");
         assert_eq!(said.map(|f| f.severity), finding.then_some(Severity::Warning), "{long:?}");
     }

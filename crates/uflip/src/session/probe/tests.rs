@@ -110,6 +110,9 @@ struct Busy;
 
 impl Probe for Busy {
     fn before(&mut self, _: Option<Counters>) {}
+    fn sampler(&self, _: bool) -> Option<Sampler> {
+        None
+    }
     fn after(&mut self, run: u32, end: &RunEnd, _: Option<Counters>, said: &mut Probes) {
         let other_ios = Some(end.ios);
         said.interference = Some(Disturbed { run, other_ios, ..nothing_beside(run) });
