@@ -58,7 +58,7 @@ pub struct Alignment {
     /// The baseline on which it is largest.
     pub baseline: Option<Baseline>,
     /// Every unit with a penalty of its own on that baseline, ascending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub levels: Vec<UnitPenalty>,
     /// Of each figure.
     pub evidence: EvidenceMap,
