@@ -35,6 +35,7 @@ pub use clock::unix_now;
 pub use counters::Counters;
 pub use device::{
     Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Sequence, Snapshot, Stop, Stream,
+    record_of,
 };
 pub use engine::{Buffering, Discard, Engine, EngineOptions};
 pub use incident::Incidents;

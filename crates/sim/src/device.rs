@@ -16,7 +16,7 @@ use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
     Arrival, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder,
-    RunEnd, RunLimits, Snapshot, Stop, Stream,
+    RunEnd, RunLimits, Snapshot, Stop, Stream, record_of,
 };
 
 /// The longest run that records can tell the times of: 52 days.
@@ -461,7 +461,7 @@ impl Device for SimDevice {
             if done - began > MAX_RUN_NS {
                 return Err(self.too_long());
             }
-            let record = IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began));
+            let record = record_of(&io, i as u16, Nanos(ready - began), Nanos(done - began))?;
             turns[i].record(recorder, record);
             turns[i].advance(began, done);
             last = last.max(done);

@@ -22,8 +22,8 @@ pub mod draw;
 use std::collections::VecDeque;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder, RunEnd, RunLimits,
-    Stop, Stream,
+    Bytes, Chunk, Device, DeviceError, Geometry, Io, Mode, Nanos, Recorder, RunEnd, RunLimits, Stop, Stream,
+    record_of,
 };
 
 /// Stretches of the area in which random writes are cheap.
@@ -335,7 +335,7 @@ impl Device for KnownDevice {
             if chunk.len() == chunk.capacity() {
                 *chunk = recorder.exchange(std::mem::take(chunk));
             }
-            chunk.push(IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began)));
+            chunk.push(record_of(&io, i as u16, Nanos(ready - began), Nanos(done - began))?);
             *following = next(stream, done);
             end.ios += 1;
         }
