@@ -11,7 +11,6 @@ use super::evidence::{Evidence, Per, rounded};
 use super::facts::Facts;
 use super::finding::{Finding, FindingCode, Severity, finding};
 use serde::{Deserialize, Serialize};
-use uflip_device::Bytes;
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::interference::Disturbed;
 use uflip_store::contents::RunRow;
