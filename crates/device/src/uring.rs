@@ -28,9 +28,10 @@ mod ring;
 
 use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, SPIN, wait_until};
+use crate::device::record_of;
 use crate::device::{Chunk, DeviceError, Stream};
 use crate::engine::{Discard, EngineOptions};
-use crate::io::{Arrival, Io, IoRecord, Mode};
+use crate::io::{Arrival, Io, Mode};
 use crate::stamp::Key;
 use crate::sync::{Shared, StartGate, StreamEnd};
 use crate::units::{Bytes, Nanos};
@@ -516,8 +517,15 @@ fn timed_loop(
                 failure.get_or_insert(error);
                 continue;
             }
+            let record = match record_of(&io, stream, submit, done) {
+                Ok(record) => record,
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    continue;
+                }
+            };
             let chunk = &mut chunks[usize::from(stream - told.start)];
-            chunk.push(IoRecord::measured(&io, stream, submit, done));
+            chunk.push(record);
             end.ios += 1;
             end.last = done;
             if chunk.len() == chunk.capacity() {

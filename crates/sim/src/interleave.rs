@@ -132,7 +132,7 @@ pub(crate) fn interleave(
         if done - began > MAX_RUN_NS {
             return Err(too_long(device.name()));
         }
-        let record = IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began));
+        let record = record_of(&io, i as u16, Nanos(ready - began), Nanos(done - began))?;
         turns[i].record(recorder, record);
         turns[i].advance(began, done);
         last = last.max(done);

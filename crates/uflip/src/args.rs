@@ -99,7 +99,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub consent: ConsentArgs,
     /// Use at most this much time for the whole benchmark; runs are cut short
-    /// where it is needed [default for quick: 90s]
+    /// where it is needed; on a simulated device it is of virtual time [default for
+    /// quick: 90s, none on a simulated device]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
     /// Execute this plan as it stands: the JSON that uflip plan --json prints,

@@ -215,7 +215,7 @@ fn as_text(plan: &Plan, place: &Place, not_known_yet: &[&str]) -> String {
         "time       about {} if every IO takes {mean} ({basis})\n",
         round_time(Duration::from(whole))
     );
-    if plan.preset == Preset::Quick && whole > QUICK_BUDGET {
+    if plan.preset == Preset::Quick && !place.virtual_time && whole > QUICK_BUDGET {
         text += &format!(
             "           cut to the quick budget of {QUICK_BUDGET}; uflip run --budget gives it more\n"
         );

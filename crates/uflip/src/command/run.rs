@@ -206,6 +206,13 @@ fn resume(order: &Order, budget: Option<Nanos>) -> anyhow::Result<Benchmark> {
     let (whole, engine) = (preview.unwrap_or_else(|| found.plan.clone()), found.engine());
     let (session, plan) = found.open(order, Needs::Plan(&whole), engine)?;
     let before = if let Asked::Run { budget, .. } = asked { budget } else { None };
+    if budget.is_some() && budget != before && session.opened.device.is_virtual() {
+        let was = before.map_or("none".to_string(), |budget| budget.to_string());
+        return Err(usage(format!(
+            "--budget was {was} when the benchmark began, and a simulated device is brought to where it was by doing \
+             its runs again within that; leave --budget away"
+        )));
+    }
     Ok(Benchmark { session, plan, budget: budget.or(before) })
 }
 
