@@ -5,7 +5,7 @@
 //! allocated but the streams' own first chunks. Units: nanoseconds.
 
 use uflip_device::{
-    Chunk, DeviceError, Io, IoRecord, Nanos, ReadingsDue, Recorder, RunEnd, RunLimits, Stream,
+    Chunk, DeviceError, Io, IoRecord, Nanos, ReadingsDue, Recorder, RunEnd, RunLimits, Stream, record_of,
 };
 
 /// The longest run that records can tell the times of: 52 days.

@@ -50,7 +50,7 @@ pub fn misplaced(run: &RunSpec, io_size: Bytes, seen: &mut IoSizes) -> Option<St
         Belongs::Job(job) => {
             of_kind(&format!("the job's line {}", job.line), Curve::One(job.baseline), pattern)
         }
-        Belongs::Named(named) if !named.prepares => of_kind(&named.name, named.curve?, pattern),
+        Belongs::Named(named) if !named.prepares => of_kind(&named.name, named.curve.known()?, pattern),
         Belongs::Named(_) | Belongs::Calibration(_) | Belongs::Single | Belongs::Program(_) => None,
     }
 }
