@@ -6,6 +6,7 @@
 //! and min, max, mean and standard deviation summarise it.
 
 mod belongs;
+mod course;
 mod curve;
 mod wire;
 mod work;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd, Stream};
 
 pub use belongs::{Belongs, CalibrationStep, Named, PlannedPoint, ProgramStep};
+pub use course::{COURSE_EVERY, Counted, Course};
 pub use curve::{CurveId, CurveName, RunSection};
 pub use work::{Program, ReplayedTrace, Work};
 
@@ -115,6 +117,10 @@ pub struct Probes {
     /// What the device counted of its own work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
+    /// How that came about, where the device's time is virtual and the run was longer
+    /// than an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Course>,
     /// What went on beside the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference: Option<Disturbed>,

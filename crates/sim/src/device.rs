@@ -15,8 +15,8 @@ use crate::nand::OpCounts;
 use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Arrival, Bytes, Counters, Device, DeviceError, Geometry, Io, Mode, Nanos, Recorder, RunEnd, RunLimits,
-    Snapshot, Stop, Stream,
+    Arrival, Bytes, Counters, Device, DeviceError, Geometry, Io, Mode, Nanos, Reading, Recorder, RunEnd,
+    RunLimits, Snapshot, Stop, Stream,
 };
 
 #[derive(Clone, Debug)]
@@ -339,6 +339,14 @@ impl SimDevice {
 }
 
 impl Server for SimDevice {
+    // It changes nothing.
+    #[cold]
+    fn tell(&self, recorder: &dyn Recorder, at: Nanos) {
+        if let Some(counters) = Device::counters(self) {
+            recorder.reading(Reading { at, counters });
+        }
+    }
+
     fn name(&self) -> &str {
         &self.name
     }
@@ -442,6 +450,7 @@ impl Device for SimDevice {
         let (ops, merges) = (flash.nand.ops, flash.ftl.counts());
         let pages = |n: u64| Some(Bytes(n * flash.nand.shape.unit_bytes));
         Some(Counters {
+            host_read_unwritten: Some(Bytes(flash.unwritten_read)),
             flash_read: pages(ops.reads),
             flash_programmed: pages(ops.programs),
             flash_copied: pages(ops.copies),

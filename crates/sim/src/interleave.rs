@@ -4,7 +4,9 @@
 //! tie; each IO is handed to the device, which says when it is done. Nothing is
 //! allocated but the streams' own first chunks. Units: nanoseconds.
 
-use uflip_device::{Chunk, DeviceError, Io, IoRecord, Nanos, Recorder, RunEnd, RunLimits, Stream};
+use uflip_device::{
+    Chunk, DeviceError, Io, IoRecord, Nanos, ReadingsDue, Recorder, RunEnd, RunLimits, Stream,
+};
 
 /// The longest run that records can tell the times of: 52 days.
 const MAX_RUN_NS: u64 = (1 << 52) - 1;
@@ -23,6 +25,10 @@ pub(crate) trait Server {
 
     /// Serves one IO submitted at `at_ns`; gives when it is done.
     fn serve(&mut self, at_ns: u64, io: &Io) -> u64;
+
+    /// Tells `recorder` what it has counted by `at` in the run; nothing where it does not
+    /// count.
+    fn tell(&self, recorder: &dyn Recorder, at: Nanos);
 }
 
 /// A stream and its next IO, with the time it is ready.
@@ -105,6 +111,7 @@ pub(crate) fn interleave(
     turns.iter_mut().for_each(|turn| turn.advance(began, began));
     let mut end = RunEnd::default();
     let mut last = began;
+    let mut due = ReadingsDue::of(recorder);
     while let Some(i) = earliest(&turns) {
         let Some((ready, io)) = turns[i].next else { break };
         if is_past(&io, ready) {
@@ -131,6 +138,9 @@ pub(crate) fn interleave(
         turns[i].advance(began, done);
         last = last.max(done);
         end.ios += 1;
+        if due.at(Nanos(last - began)) {
+            device.tell(recorder, Nanos(last - began));
+        }
     }
     turns.into_iter().for_each(|turn| recorder.finish(turn.chunk));
     end.elapsed = Nanos(last - began);
