@@ -34,8 +34,8 @@ pub use buffer::Data;
 pub use clock::unix_now;
 pub use counters::Counters;
 pub use device::{
-    Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Sequence, Snapshot, Stop, Stream,
-    record_of,
+    Chunk, Device, DeviceError, Geometry, Reading, ReadingsDue, Recorder, RunEnd, RunLimits, Sequence,
+    Snapshot, Stop, Stream, record_of,
 };
 pub use engine::{Buffering, Discard, Engine, EngineOptions};
 pub use incident::Incidents;
