@@ -14,7 +14,7 @@
 pub mod check;
 pub mod left;
 pub mod length;
-pub mod place;
+pub(crate) mod place;
 pub(crate) mod spaces;
 pub mod summary;
 

@@ -5,7 +5,7 @@
 //! How: the plan is for exactly the target's geometry; each reset, pause and run
 //! is held against it and against what can be recorded; numbers are unique. What
 //! passes stays on the target whatever stands in it, and can be counted without
-//! an overflow. A run is what its place says ([`super::place`]), as its figures are shown
+//! an overflow. A run is what its place says (`place.rs`), as its figures are shown
 //! under that. Runs that were kept must be the plan's own.
 //!
 //! Limits: [`MAX_STEPS`], [`MAX_RUNS`], [`MAX_IOS`], [`MAX_TIME`], [`MAX_TEXT`].

@@ -18,11 +18,11 @@ use std::collections::HashMap;
 use uflip_device::Bytes;
 
 /// IOSize of the micro-benchmarks seen so far, each with the run that had it first.
-pub type IoSizes = HashMap<MicroBenchmark, (Bytes, u32)>;
+pub(crate) type IoSizes = HashMap<MicroBenchmark, (Bytes, u32)>;
 
 /// What the place of `run` says that its pattern is not, as a sentence with both; `None`
 /// where they agree. `io_size` is the plan's; `seen` is for the runs of one plan.
-pub fn misplaced(run: &RunSpec, io_size: Bytes, seen: &mut IoSizes) -> Option<String> {
+pub(crate) fn misplaced(run: &RunSpec, io_size: Bytes, seen: &mut IoSizes) -> Option<String> {
     let pattern = run.pattern()?;
     match &run.belongs {
         Belongs::Baseline { baseline, .. } => {

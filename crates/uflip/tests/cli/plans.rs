@@ -29,6 +29,13 @@ fn last(plan: &mut Value) -> &mut Value {
     steps.iter_mut().rfind(|step| step["step"] == "run").unwrap()
 }
 
+/// The last run of the plan, which is made one that stands for nothing.
+fn alone(plan: &mut Value) -> &mut Value {
+    let run = last(plan);
+    (run["purpose"], run["point"]) = (json!("single"), Value::Null);
+    run
+}
+
 const CHANGES: [(&str, Change); 13] = [
     ("it stands for order of SW, Incr ", |plan| {
         last(plan)["pattern"] = json!("SR(io_size=32K, target_size=1M)");
@@ -124,7 +131,8 @@ fn the_plan_of_a_job_is_checked_too() {
 fn greedy(dir: &Path, command: &[&str]) {
     expect(dir, 0, command);
     let mut plan = read(&dir.join("out/plan.json"));
-    last(&mut plan)["pattern"] = json!("1024 x SR(io_size=255M, target_size=522240M)");
+    let run = alone(&mut plan);
+    run["pattern"] = json!("1024 x SR(io_size=255M, target_size=522240M)");
     std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
     let rows = std::fs::read_to_string(dir.join("out/runs.ndjson")).unwrap();
     std::fs::write(dir.join("out/runs.ndjson"), rows.split_inclusive('\n').take(1).collect::<String>())
@@ -183,7 +191,7 @@ fn trims_beside_other_ios_are_refused_in_a_stored_plan() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
     let mut plan = half_done(dir);
-    last(&mut plan)["pattern"] =
+    alone(&mut plan)["pattern"] =
         json!("1 ST(io_size=32K, target_size=8M) / 1 SR(io_size=32K, target_size=8M, target_offset=8M)");
     std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
     let (_, err) = expect(dir, 2, &["run", "-o", "out", "--resume"]);

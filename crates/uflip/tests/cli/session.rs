@@ -272,6 +272,8 @@ fn a_simulated_device_tells_its_work_in_row_profile_show_and_report() {
         "sim:mtron",
         "--method",
         "fixed",
+        "--preset",
+        "quick",
         "--only",
         "granularity",
         "--values",
