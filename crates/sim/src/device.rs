@@ -384,13 +384,6 @@ impl Server for SimDevice {
         }
         done
     }
-
-    #[cold]
-    fn tell(&self, recorder: &dyn Recorder, at: Nanos) {
-        if let Some(counters) = Device::counters(self) {
-            recorder.reading(Reading { at, counters });
-        }
-    }
 }
 
 impl Device for SimDevice {
