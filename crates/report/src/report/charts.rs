@@ -237,9 +237,9 @@ fn fit_chart(
     limit: Option<u64>,
 ) -> Option<Chart> {
     let inside = curve.keys().filter(|size| limit.is_none_or(|limit| **size <= limit));
-    let model = |size: &u64| Point::plain(*size as f64, fit.t_merge_ns + *size as f64 * fit.ns_per_byte);
+    let model = |size: &u64| Some(Point::plain(*size as f64, fit.takes_ns(1.0, *size as f64)?));
     let points = curve.iter().map(|(size, ns)| Point::plain(*size as f64, *ns)).collect();
-    let series = vec![fitted(inside.map(model).collect()), measured(baseline, points)];
+    let series = vec![fitted(inside.filter_map(model).collect()), measured(baseline, points)];
     plain_chart(title, series, by_size)
 }
 
