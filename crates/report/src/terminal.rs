@@ -161,7 +161,10 @@ fn three(value: f64) -> String {
         v if v >= 0.9995 => 2,
         _ => 3,
     };
-    format!("{value:.decimals$}")
+    // Halves go up, in every unit alike: 0.3805 ms and 380.5 us are 0.381 and 381.
+    let step = 10f64.powi(decimals);
+    let decimals = decimals as usize;
+    format!("{:.decimals$}", (value * step).round() / step)
 }
 
 fn in_unit(ns: Option<f64>, scale: f64) -> String {
@@ -448,7 +451,13 @@ fn table(section: &Section, values: &[(i64, &str)], measured: Vec<f64>, style: S
         }
     }
     let note = if spans { ", with the smallest and largest mean of the repeats" } else { "" };
-    wrap(&format!("Mean response time in {unit}{note}."), "  ", style, out, |t| paint(t, "2", style));
+    wrap(
+        &format!("Mean response time in {unit}, without the start-up that was found{note}."),
+        "  ",
+        style,
+        out,
+        |t| paint(t, "2", style),
+    );
 }
 
 fn cell(point: Option<&CurvePoint>, scale: f64, span: bool) -> String {
