@@ -16,7 +16,14 @@
 //!   by its id ([`Which`]).
 //! - Requests under way at once have no order: what must not overtake is waited
 //!   for first. A flush makes durable what was finished before it was submitted.
-//! - Where as many are under way as may be, `submit` waits for one.
+//! - Where as many are under way as may be, `submit` waits for one. A device is opened
+//!   for 1 to [`MOST_REQUESTS`], or that is an error ([`countable`]).
+//! - What is written is the device's contents once the request is finished, not before,
+//!   and a read gives what the device holds when it is finished itself. Of requests under
+//!   way at once that touch the same bytes, a simulated device and memory in virtual time
+//!   do the one that is finished first first, at the same time the one that was submitted
+//!   first, each whole; memory on the wall's clock does them as they are submitted; and a
+//!   real device in no order, nor each whole.
 //!
 //! Behind it: files and block devices ([`RealBlocks`]), memory ([`MemoryBlocks`]),
 //! and simulated devices (`uflip_sim::SimBlocks`); [`Traced`] records what passes.
@@ -52,6 +59,19 @@ use std::os::fd::BorrowedFd;
 
 /// Requests under way at most.
 pub const MOST_REQUESTS: usize = 1024;
+
+/// Whether a device can be opened for so many requests under way.
+///
+/// # Errors
+/// [`DeviceError::Other`] with what is possible.
+pub fn countable(target: &str, requests: usize) -> Result<(), DeviceError> {
+    if (1..=MOST_REQUESTS).contains(&requests) {
+        return Ok(());
+    }
+    Err(DeviceError::Other(format!(
+        "{target}: {requests} requests under way are not possible; type 1 to {MOST_REQUESTS}"
+    )))
+}
 
 /// What a program asks of a device.
 #[derive(Debug)]

@@ -39,7 +39,7 @@ fn contents() -> Vec<u8> {
 }
 
 fn memory() -> MemoryBlocks {
-    MemoryBlocks::new("memory", Bytes(SIZE), Clock::wall())
+    MemoryBlocks::new("memory", Bytes(SIZE), 8, Clock::wall()).unwrap()
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_copy_keeps_as_many_under_way_as_it_was_told() {
         let clock = Clock::virtual_time();
         let most: [std::rc::Rc<std::cell::Cell<usize>>; 2] = Default::default();
         let patient = |most: &std::rc::Rc<std::cell::Cell<usize>>| Patient {
-            inner: MemoryBlocks::new("m", Bytes(SIZE), clock.clone()),
+            inner: MemoryBlocks::new("m", Bytes(SIZE), 8, clock.clone()).unwrap(),
             held: Vec::new(),
             finished: Pending::new(1),
             most: most.clone(),
@@ -319,7 +319,8 @@ fn a_stopped_copy_ends_with_what_is_under_way() {
 
 #[test]
 fn a_copy_to_a_smaller_device_fails_with_the_place() {
-    let (mut from, mut to) = (memory(), MemoryBlocks::new("small", Bytes(SIZE / 2), Clock::wall()));
+    let (mut from, mut to) =
+        (memory(), MemoryBlocks::new("small", Bytes(SIZE / 2), 8, Clock::wall()).unwrap());
     let job = copy::CopyJob { bytes: Bytes(SIZE), block: 1 << 20, requests: 4 };
     let error = copy::copy(&mut from, &mut to, job, &Stop::new(), &mut |_| {}).unwrap_err();
     assert!(matches!(error, DeviceError::Io { offset: 1_048_576, mode: "write", .. }), "{error}");
@@ -328,7 +329,7 @@ fn a_copy_to_a_smaller_device_fails_with_the_place() {
 
 #[test]
 fn a_device_of_nothing_takes_all_and_reads_as_zeros() {
-    let mut device = MemoryBlocks::null("null", Bytes(1 << 40), Clock::virtual_time());
+    let mut device = MemoryBlocks::null("null", Bytes(1 << 40), 8, Clock::virtual_time()).unwrap();
     let mut buffer = AlignedBuffer::new(4096);
     buffer.bytes_mut().fill(3);
     blocks::write(&mut device, Bytes(1 << 39), 4096, &mut buffer).unwrap();

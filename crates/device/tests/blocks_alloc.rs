@@ -65,7 +65,7 @@ fn nothing_is_allocated_for_a_request() {
     let geometry = Geometry { capacity: Bytes(SIZE), sector: Bytes(512) };
     let real = |way| RealBlocks::by(way, "test", open(), geometry, 9, Clock::wall()).unwrap();
     let (mut ring, mut threads) = (real(Way::IoUring), real(Way::Threads));
-    let mut memory = MemoryBlocks::new("memory", Bytes(SIZE), Clock::virtual_time());
+    let mut memory = MemoryBlocks::new("memory", Bytes(SIZE), 8, Clock::virtual_time()).unwrap();
     let devices: [(&str, &mut dyn Blocks); 3] =
         [("io_uring", &mut ring), ("threads", &mut threads), ("memory", &mut memory)];
     for (name, device) in devices {

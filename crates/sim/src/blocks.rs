@@ -4,10 +4,13 @@
 //! submission ([`SimDevice::arrive`]), and the model says at once when it will be
 //! done. Waiting for it moves the clock there. Other devices on the same clock
 //! are served meanwhile: what they do at once takes the longest of their times.
-//! Data is kept apart from the model and read as it was submitted.
+//! Data is kept apart from the model and changes when a request is finished: requests
+//! take effect in the order in which they are finished, at the same time in that of
+//! their submission. What was not finished has changed nothing, which is what a cut of
+//! the power finds ([`SimBlocks::into_device`]).
 
-use crate::device::{Request, SimDevice};
-use uflip_device::blocks::{BlockRequest, Clock, Completion, Next, Pending, Which};
+use crate::device::SimDevice;
+use uflip_device::blocks::{BlockRequest, Clock, Completion, Next, Pending, Which, countable};
 use uflip_device::{Blocks, Bytes, Counters, Device, DeviceError, Geometry, Mode, Nanos};
 
 /// A simulated device that a program uses.
@@ -26,7 +29,7 @@ impl SimBlocks {
     /// virtual `clock`. The data written to it may take `memory`.
     ///
     /// # Errors
-    /// Where the clock is none of virtual time, or nothing may be under way.
+    /// Where the clock is none of virtual time, or so many requests cannot be under way.
     pub fn new(
         device: SimDevice,
         requests: usize,
@@ -37,9 +40,7 @@ impl SimBlocks {
         if !clock.is_virtual() {
             return Err(DeviceError::Other(format!("{name} is simulated and timed in virtual time only")));
         }
-        if requests == 0 {
-            return Err(DeviceError::Other(format!("{name}: at least one request must be under way")));
-        }
+        countable(name, requests)?;
         // A device that lags behind is idle until the clock's present.
         let ahead = Nanos(device.present().0.saturating_sub(clock.now().0));
         Ok(SimBlocks { device, clock, ahead, requests, memory, pending: Pending::new(2 * requests) })
@@ -50,8 +51,15 @@ impl SimBlocks {
         &self.device
     }
 
+    /// The device as it is at the clock's present: what is under way has changed none
+    /// of its contents and never will.
+    pub fn into_device(mut self) -> SimDevice {
+        self.settle(self.clock.now());
+        self.device
+    }
+
     /// When a request that arrives now is done, on the program's clock.
-    fn serve(&mut self, request: &mut BlockRequest) -> Result<Nanos, DeviceError> {
+    fn serve(&mut self, request: &BlockRequest) -> Result<Nanos, DeviceError> {
         request.check(self.device.name(), Device::geometry(&self.device))?;
         let at = self.clock.now() + self.ahead;
         self.device.refuse_at_the_end(at)?;
@@ -59,21 +67,34 @@ impl SimBlocks {
         if request.mode == Mode::Write {
             self.room_for(offset, length)?;
         }
-        let asked = match request.mode {
-            Mode::Read => Request::Read { offset, into: request.bytes_mut() },
-            Mode::Write => Request::Write { offset, from: request.bytes() },
-            Mode::Flush => Request::Flush,
-            Mode::Trim => Request::Trim { offset, length },
-        };
-        Ok(self.device.arrive(at, asked)?.saturating_sub(self.ahead))
+        Ok(self.device.time(at, request.mode, offset, length)?.saturating_sub(self.ahead))
     }
 
+    /// What is finished by `until` changes the contents, or reads them.
+    fn settle(&mut self, until: Nanos) {
+        let content = self.device.content_mut();
+        self.pending.settle(until, |request| {
+            let (offset, length) = (request.offset.0, u64::from(request.length));
+            match request.mode {
+                Mode::Read => content.read(offset, request.bytes_mut()),
+                Mode::Write => content.write(offset, request.bytes()),
+                Mode::Trim => content.forget(offset, length),
+                Mode::Flush => {}
+            }
+        });
+    }
+
+    /// Writes under way count as if each were on pages of its own.
     fn room_for(&self, offset: Bytes, length: Bytes) -> Result<(), DeviceError> {
         let content = self.device.content();
+        let all = || {
+            let writes = self.pending.unsettled().filter(|request| request.mode == Mode::Write);
+            writes.map(|write| (write.offset.0, u64::from(write.length))).chain([(offset.0, length.0)])
+        };
         let used = content.memory_bytes();
         // Looked up page by page only where it is near.
-        if used + length.0 + 8192 <= self.memory.0
-            || used + content.growth_bytes(offset.0, length.0) <= self.memory.0
+        if used + all().map(|(_, length)| length + 8192).sum::<u64>() <= self.memory.0
+            || used + all().map(|(at, length)| content.growth_bytes(at, length)).sum::<u64>() <= self.memory.0
         {
             return Ok(());
         }
@@ -91,14 +112,11 @@ impl Blocks for SimBlocks {
         Device::geometry(&self.device)
     }
 
-    fn submit(&mut self, mut request: BlockRequest) {
-        while let (under_way, Some(first)) = self.pending.after(self.clock.now())
-            && under_way >= self.requests
-        {
-            self.clock.reach(first);
-        }
+    fn submit(&mut self, request: BlockRequest) {
+        self.pending.make_room(&self.clock, self.requests);
         let submitted = self.clock.now();
-        let (done, result) = match self.serve(&mut request) {
+        self.settle(submitted);
+        let (done, result) = match self.serve(&request) {
             Ok(done) => (done, Ok(())),
             Err(error) => (submitted, Err(error)),
         };
@@ -106,6 +124,8 @@ impl Blocks for SimBlocks {
     }
 
     fn wait(&mut self, which: Which) -> Option<Completion> {
+        let done = self.pending.done_at(which)?;
+        self.settle(done);
         let completion = self.pending.take(which)?;
         self.clock.reach(completion.done);
         Some(completion)

@@ -353,27 +353,43 @@ impl SimDevice {
     /// # Errors
     /// [`DeviceError`] with the range, where it is not on the device.
     pub fn arrive(&mut self, at: Nanos, request: Request<'_>) -> Result<Nanos, DeviceError> {
-        let at_ns = at.0.max(self.last_arrival_ns);
-        let (mode, offset, size) = match &request {
-            Request::Read { offset, into } => (Mode::Read, offset.0, into.len() as u64),
-            Request::Write { offset, from } => (Mode::Write, offset.0, from.len() as u64),
-            Request::Flush => (Mode::Flush, 0, 0),
-            Request::Trim { offset, length } => (Mode::Trim, offset.0, length.0),
+        let (mode, offset, length) = match &request {
+            Request::Read { offset, into } => (Mode::Read, *offset, Bytes(into.len() as u64)),
+            Request::Write { offset, from } => (Mode::Write, *offset, Bytes(from.len() as u64)),
+            Request::Flush => (Mode::Flush, Bytes(0), Bytes(0)),
+            Request::Trim { offset, length } => (Mode::Trim, *offset, *length),
         };
-        let done_ns = self.serve_parts(at_ns, mode, offset, size)?;
-        self.last_arrival_ns = at_ns;
+        let done = self.time(at, mode, offset, length)?;
         match request {
             Request::Read { offset, into } => self.content.read(offset.0, into),
             Request::Write { offset, from } => self.content.write(offset.0, from),
             Request::Flush => {}
             Request::Trim { offset, length } => self.content.forget(offset.0, length.0),
         }
+        Ok(done)
+    }
+
+    /// The same without the data: that is the caller's to change, and when.
+    pub(crate) fn time(
+        &mut self,
+        at: Nanos,
+        mode: Mode,
+        offset: Bytes,
+        length: Bytes,
+    ) -> Result<Nanos, DeviceError> {
+        let at_ns = at.0.max(self.last_arrival_ns);
+        let done_ns = self.serve_parts(at_ns, mode, offset.0, length.0)?;
+        self.last_arrival_ns = at_ns;
         Ok(Nanos(done_ns))
     }
 
     /// The data it holds.
     pub fn content(&self) -> &SectorContent {
         &self.content
+    }
+
+    pub(crate) fn content_mut(&mut self) -> &mut SectorContent {
+        &mut self.content
     }
 }
 

@@ -1,7 +1,10 @@
 //! Programs on simulated devices: requests under way, one clock for several
 //! devices, computing, and data.
 
-use uflip_device::blocks::{self, BlockRequest, Buffers, Clock, Next, Traced, Which, copy, wait_any};
+use proptest::prelude::*;
+use uflip_device::blocks::{
+    self, BlockRequest, Buffers, Clock, MemoryBlocks, Next, Traced, Which, copy, wait_any,
+};
 use uflip_device::buffer::AlignedBuffer;
 use uflip_device::{Blocks, Bytes, IoRecord, KeepAll, Mode, Nanos, Stop};
 use uflip_sim::{SimBlocks, SimDevice, check};
@@ -170,4 +173,210 @@ fn a_full_memory_is_an_error_with_the_place_and_the_device_goes_on() {
 fn a_simulated_device_takes_no_wall_clock() {
     let refused = SimBlocks::new(with_channels(1), 1, Clock::wall(), Bytes(1 << 20)).err().unwrap();
     assert!(refused.to_string().contains("virtual time"), "{refused}");
+}
+
+#[test]
+fn memory_beside_a_simulated_device_is_on_its_clock() {
+    // The device alone, reading 16 requests of 4 KiB with eight under way.
+    let alone = {
+        let clock = Clock::virtual_time();
+        let mut device = program(with_channels(4), 8, &clock);
+        fill(&mut device, MIB);
+        let began = clock.now();
+        for id in 0..16 {
+            device.submit(BlockRequest::read(id, Bytes(id * 4096), 4096, AlignedBuffer::new(4096)));
+        }
+        while device.wait(Which::Any).is_some() {}
+        clock.now().saturating_sub(began)
+    };
+    let copied = |each: u64| {
+        let clock = Clock::virtual_time();
+        let mut from = program(with_channels(4), 8, &clock);
+        fill(&mut from, MIB);
+        let began = clock.now();
+        let memory = MemoryBlocks::new("memory", Bytes(MIB), 8, clock.clone()).unwrap();
+        let mut to = memory.taking(Nanos(each));
+        let job = copy::CopyJob { bytes: Bytes(64 << 10), block: 4096, requests: 8 };
+        copy::copy(&mut from, &mut to, job, &Stop::new(), &mut |_| {}).unwrap();
+        copy::compare(&mut from, &mut to, copy::CopyJob { requests: 1, ..job }, &Stop::new(), &mut |_| {})
+            .map(|_| clock.now().saturating_sub(began))
+            .unwrap()
+    };
+    // Comparing is one read after another: 16 of them, after the copy.
+    let one = {
+        let clock = Clock::virtual_time();
+        let mut device = program(with_channels(4), 1, &clock);
+        fill(&mut device, MIB);
+        blocks::read(&mut device, Bytes(0), 4096, &mut AlignedBuffer::new(4096)).unwrap();
+        let began = clock.now();
+        blocks::read(&mut device, Bytes(4096), 4096, &mut AlignedBuffer::new(4096)).unwrap();
+        clock.now().saturating_sub(began)
+    };
+    assert_eq!(copied(0), Nanos(alone.0 + 16 * one.0), "memory takes no virtual time");
+    // A thousand seconds a request: eight at once, so two rounds of writes, the flush
+    // and 16 reads one after another, beside which what the device does is hidden.
+    let hour = 1_000_000_000_000;
+    let slow = copied(hour);
+    assert!((19 * hour..19 * hour + alone.0 + one.0 * 16).contains(&slow.0), "{slow}");
+}
+
+/// One request of a random program.
+#[derive(Clone, Debug)]
+struct Ask {
+    mode: Mode,
+    sector: u64,
+    sectors: u64,
+    /// What the program computes for before it, in microseconds.
+    after: u64,
+    /// Whether it waits for one before it.
+    waits: bool,
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    let mode =
+        prop::sample::select(vec![Mode::Read, Mode::Read, Mode::Write, Mode::Write, Mode::Trim, Mode::Flush]);
+    (mode, 0u64..24, 1u64..9, 0u64..400, prop::bool::weighted(0.2))
+        .prop_map(|(mode, sector, sectors, after, waits)| Ask { mode, sector, sectors, after, waits })
+}
+
+/// What a request was and what came of it.
+struct Seen {
+    done: Nanos,
+    turn: u64,
+    mode: Mode,
+    range: std::ops::Range<usize>,
+    bytes: Vec<u8>,
+}
+
+/// Does the requests without waiting for those that touch the same bytes, unless
+/// `apart`; gives what was seen and the device afterwards.
+fn seen(device: SimDevice, asks: &[Ask], apart: bool) -> (Vec<Seen>, SimBlocks) {
+    let clock = Clock::virtual_time();
+    let mut device = program(device, 6, &clock);
+    let (mut all, mut under_way) = (Vec::new(), Vec::<(u64, std::ops::Range<usize>)>::new());
+    let meet = |done: uflip_device::blocks::Completion, all: &mut Vec<Seen>| {
+        assert!(done.result.is_ok(), "{:?}", done.result);
+        let (start, length) = (done.request.offset.0 as usize, done.request.length as usize);
+        let bytes = done.request.bytes().to_vec();
+        let (turn, mode) = (done.request.id, done.request.mode);
+        all.push(Seen { done: done.done, turn, mode, range: start..start + length, bytes });
+    };
+    for (turn, ask) in (0u64..).zip(asks) {
+        clock.advance(Nanos::from_micros(ask.after));
+        let is_flush = ask.mode == Mode::Flush;
+        let (start, length) = if is_flush { (0, 0) } else { (ask.sector * 512, ask.sectors * 512) };
+        let range = start as usize..(start + length) as usize;
+        let touches = |of: &std::ops::Range<usize>| of.start < range.end && range.start < of.end;
+        while let Some(at) = under_way.iter().position(|(_, of)| apart && touches(of)) {
+            let (id, _) = under_way.swap_remove(at);
+            device.wait(Which::Id(id)).into_iter().for_each(|done| meet(done, &mut all));
+        }
+        if ask.waits
+            && let Some(done) = device.wait(Which::Any)
+        {
+            under_way.retain(|(id, _)| *id != done.request.id);
+            meet(done, &mut all);
+        }
+        let mut buffer = AlignedBuffer::new((length as usize).max(1));
+        buffer.bytes_mut().fill(turn as u8 + 1);
+        under_way.push((turn, range));
+        let (mode, offset) = (ask.mode, Bytes(start));
+        device.submit(BlockRequest { id: turn, mode, offset, length: length as u32, buffer });
+    }
+    while let Some(done) = device.wait(Which::Any) {
+        meet(done, &mut all);
+    }
+    (all, device)
+}
+
+/// Plain memory that takes the requests in this order.
+fn held_against_memory(all: &[Seen], device: &mut SimBlocks) -> Result<(), TestCaseError> {
+    let mut model = vec![0u8; 32 * 512];
+    for one in all {
+        match one.mode {
+            Mode::Write => model[one.range.clone()].copy_from_slice(&one.bytes),
+            Mode::Trim => model[one.range.clone()].fill(0),
+            Mode::Read => {
+                prop_assert!(model[one.range.clone()] == one.bytes, "read {} at {:?}", one.turn, one.range)
+            }
+            Mode::Flush => {}
+        }
+    }
+    let mut whole = AlignedBuffer::new(model.len());
+    blocks::read(device, Bytes(0), model.len() as u32, &mut whole).unwrap();
+    prop_assert!(whole.bytes() == model, "what is left");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn requests_that_touch_nothing_in_common_are_those_of_memory_in_any_order(asks in prop::collection::vec(ask(), 1..60)) {
+        let (mut all, mut device) = seen(with_channels(2), &asks, true);
+        all.sort_by_key(|one| one.turn);
+        held_against_memory(&all, &mut device)?;
+    }
+
+    #[test]
+    fn requests_that_overlap_take_effect_as_they_are_finished(asks in prop::collection::vec(ask(), 1..60)) {
+        let (mut all, mut device) = seen(with_channels(2), &asks, false);
+        all.sort_by_key(|one| (one.done, one.turn));
+        held_against_memory(&all, &mut device)?;
+    }
+}
+
+#[test]
+fn a_write_under_way_is_not_read_and_does_not_survive_a_cut_of_the_power() {
+    let clock = Clock::virtual_time();
+    let mut device = program(with_channels(8), 4, &clock);
+    let filled = |with: u8| {
+        let mut buffer = AlignedBuffer::new(MIB as usize);
+        buffer.bytes_mut().fill(with);
+        buffer
+    };
+    blocks::write(&mut device, Bytes(0), MIB as u32, &mut filled(1)).unwrap();
+    // A mebibyte takes long; the last page of it is read at once.
+    device.submit(BlockRequest::write(1, Bytes(0), MIB as u32, filled(2)));
+    let early = BlockRequest::read(2, Bytes(9 * MIB), 512, AlignedBuffer::new(512));
+    device.submit(early);
+    let first = device.wait(Which::Any).unwrap();
+    assert_eq!(first.request.id, 2, "the read of another place is done before the write");
+    device.submit(BlockRequest::read(3, Bytes(MIB - 4096), 4096, AlignedBuffer::new(4096)));
+    let (read, write) = (device.wait(Which::Id(3)).unwrap(), device.wait(Which::Id(1)).unwrap());
+    let expected = if read.done < write.done { 1 } else { 2 };
+    assert!(
+        read.request.bytes().iter().all(|byte| *byte == expected),
+        "read at {}, written at {}",
+        read.done,
+        write.done
+    );
+    let left = |device: SimBlocks| {
+        let mut byte = [0];
+        device.into_device().content().read(0, &mut byte);
+        byte[0]
+    };
+    device.submit(BlockRequest::write(4, Bytes(0), MIB as u32, filled(3)));
+    let Next::At(done) = device.next() else { panic!("nothing under way") };
+    clock.reach(Nanos(done.0 - 1));
+    assert_eq!(left(device), 2, "a nanosecond too early");
+    let mut device = program(with_channels(8), 4, &clock);
+    device.submit(BlockRequest::write(4, Bytes(0), MIB as u32, filled(3)));
+    let Next::At(done) = device.next() else { panic!("nothing under way") };
+    clock.reach(done);
+    assert_eq!(left(device), 3);
+}
+
+#[test]
+fn writes_under_way_count_for_the_memory_they_will_take() {
+    let clock = Clock::virtual_time();
+    let mut device = SimBlocks::new(with_channels(1), 4, clock, Bytes(64 << 10)).unwrap();
+    for id in 0..2 {
+        device.submit(BlockRequest::write(id, Bytes(id * MIB), 48 << 10, AlignedBuffer::new(48 << 10)));
+    }
+    let mut all: Vec<(u64, bool)> = std::iter::from_fn(|| device.wait(Which::Any))
+        .map(|done| (done.request.id, done.result.is_ok()))
+        .collect();
+    all.sort_unstable();
+    assert_eq!(all, [(0, true), (1, false)]);
 }

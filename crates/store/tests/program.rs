@@ -13,7 +13,7 @@ const BLOCK: u32 = 4096;
 const BLOCKS: u64 = 5000;
 
 fn memory(clock: &Clock) -> MemoryBlocks {
-    MemoryBlocks::new("memory", Bytes(BLOCKS * u64::from(BLOCK)), clock.clone())
+    MemoryBlocks::new("memory", Bytes(BLOCKS * u64::from(BLOCK)), 8, clock.clone()).unwrap()
 }
 
 #[test]

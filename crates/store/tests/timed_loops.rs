@@ -11,6 +11,7 @@ mod common;
 use common::{manifest, plan};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::Command;
@@ -68,23 +69,24 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Set in the program under trace: the loops then say when they begin and end by
 /// asking for files of these names.
 const TRACED: &str = "UFLIP_TEST_TRACED";
-const BEGINS: &str = "/uflip-loop-begins";
-const ENDS: &str = "/uflip-loop-ends";
+const BEGINS: &str = "/uflip-loop-begins/";
+const ENDS: &str = "/uflip-loop-ends/";
 
 /// A stream that tells when it is on its way.
 struct Told {
     ios: Stream,
     asked: u64,
     last: u64,
-    traced: bool,
+    /// What is asked for under the trace, at the beginning and at the end.
+    marks: Option<[String; 2]>,
 }
 
 impl Told {
     #[cold]
     fn tell(&self, begins: bool) {
         IN_LOOP.with(|in_loop| in_loop.set(false));
-        if self.traced {
-            let _ = std::fs::metadata(if begins { BEGINS } else { ENDS });
+        if let Some([at_begin, at_end]) = &self.marks {
+            let _ = std::fs::metadata(if begins { at_begin } else { at_end });
         }
         IN_LOOP.with(|in_loop| in_loop.set(begins));
     }
@@ -94,12 +96,15 @@ impl Iterator for Told {
     type Item = Io;
     fn next(&mut self) -> Option<Io> {
         self.asked += 1;
-        if self.asked == 3 || self.asked == self.last {
-            self.tell(self.asked == 3);
+        if self.asked == FIRST_TOLD || self.asked == self.last {
+            self.tell(self.asked == FIRST_TOLD);
         }
         self.ios.next()
     }
 }
+
+/// A loop is on its way when this IO is asked for, counted from 1.
+const FIRST_TOLD: u64 = 3;
 
 const SIZE: u64 = 1 << 20;
 
@@ -124,60 +129,101 @@ fn device(name: &str, folder: &Path) -> Box<dyn Device> {
     }
 }
 
-/// Runs a pattern on a new device; gives how often a loop had to wait for a chunk.
-fn run(engine: &str, pattern: &str, io_count: u64) -> u64 {
-    let folder = tempfile::tempdir().expect("a folder");
-    run_on(&mut *device(engine, folder.path()), pattern, io_count)
+/// A store with a reserve of 256 KiB, 10,922 records.
+struct Kept {
+    folder: tempfile::TempDir,
+    store: Store,
+    runs: u32,
 }
 
-/// Runs a pattern into a new store with a reserve of 1 MiB, 43,690 records; gives
-/// how often a loop had to wait for a chunk.
-fn run_on(device: &mut dyn Device, pattern: &str, io_count: u64) -> u64 {
-    let folder = tempfile::tempdir().expect("a folder");
-    let dir = folder.path().join("out");
-    let mut store = Store::create(&dir, &manifest(), &plan()).expect("a store");
-    store.set_durability(Durability::RELAXED);
-    store.set_reserve(Bytes(1 << 20));
-    let spec =
-        RunSpec { work: Work::Pattern(pattern.parse().expect("a pattern")), ..common::spec(0, io_count) };
-    let traced = std::env::var_os(TRACED).is_some();
-    let streams = spec.work.streams(io_count, 7).expect("streams").into_iter();
-    let told =
-        streams.map(|ios| Box::new(Told { ios, asked: 0, last: io_count, traced }) as Stream).collect();
-    store.begin(&spec).expect("begun");
-    let stop = Stop::new();
-    let limits = RunLimits { time: None, stop: &stop, sequence: None };
-    let end = device.run(told, store.recorder(), limits).expect("it runs");
-    assert_eq!(end.ios, io_count * spec.work.stream_count() as u64);
-    let outcome = RunOutcome {
-        end,
-        started: Nanos(0),
-        started_unix_ns: Some(1),
-        attempts: 1,
-        probes: Default::default(),
-    };
-    store.commit(&spec, &outcome).expect("kept");
-    drop(store);
-    Store::open(&dir).expect("a store").runs[0].stalls.expect("counted")
+impl Kept {
+    fn new() -> Kept {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut store = Store::create(&folder.path().join("out"), &manifest(), &plan()).expect("a store");
+        store.set_durability(Durability::RELAXED);
+        store.set_reserve(Bytes(256 << 10));
+        Kept { folder, store, runs: 0 }
+    }
+
+    /// Runs a pattern; under the trace its loops are told by the name `mark`.
+    fn run(&mut self, device: &mut dyn Device, pattern: &str, io_count: u64, mark: &str) {
+        let work = Work::Pattern(pattern.parse().expect("a pattern"));
+        let spec = RunSpec { work, ..common::spec(self.runs, io_count) };
+        self.runs += 1;
+        let traced = std::env::var_os(TRACED).is_some();
+        let streams = spec.work.streams(io_count, 7).expect("streams").into_iter();
+        let told = |ios| {
+            let marks = traced.then(|| [BEGINS, ENDS].map(|when| format!("{when}{mark}")));
+            Box::new(Told { ios, asked: 0, last: io_count, marks }) as Stream
+        };
+        let told = streams.map(told).collect();
+        self.store.begin(&spec).expect("begun");
+        let stop = Stop::new();
+        let limits = RunLimits { time: None, stop: &stop, sequence: None };
+        let end = device.run(told, self.store.recorder(), limits).expect("it runs");
+        assert_eq!(end.ios, io_count * spec.work.stream_count() as u64, "{pattern}");
+        let outcome = RunOutcome {
+            end,
+            started: Nanos(0),
+            started_unix_ns: Some(1),
+            attempts: 1,
+            probes: Default::default(),
+        };
+        self.store.commit(&spec, &outcome).expect("kept");
+    }
+
+    /// How often the loops of each run had to wait for a chunk.
+    fn stalls(self) -> Vec<u64> {
+        drop(self.store);
+        let runs = Store::open(&self.folder.path().join("out")).expect("a store").runs;
+        runs.iter().map(|run| run.stalls.expect("counted")).collect()
+    }
 }
 
 const ENGINES: [&str; 4] = ["null", "sync", "io_uring", "mtron"];
 
-/// The text of each pattern, and the IOs of each stream.
-const LONG: (&str, u64) = ("RW(io_size=4K, target_size=1M)", 40_000);
-const LONGER: (&str, u64) = ("SR(io_size=4K, target_size=1M)", 120_000);
-const PARALLEL: (&str, u64) = ("4 x RW(io_size=4K, target_size=1M)", 10_000);
-const LONG_PARALLEL: (&str, u64) = ("4 x SW(io_size=4K, target_size=1M)", 30_000);
-const MIXED: (&str, u64) =
-    ("2 SR(io_size=4K, target_size=512K) / 1 RW(io_size=4K, target_size=512K)", 40_000);
+/// What a loop does, and what the synchronous engine asks of the kernel for it beside
+/// reads and writes.
+struct Case {
+    pattern: &'static str,
+    /// IOs of each stream, flushes among them.
+    ios: u64,
+    asks: &'static [&'static str],
+}
+
+const fn case(pattern: &'static str, ios: u64) -> Case {
+    Case { pattern, ios, asks: &[] }
+}
+
+const SLEEPS: &[&str] = &["clock_nanosleep"];
+
+const CASES: [Case; 13] = [
+    case("RW(io_size=4K, target_size=1M)", 8_000),
+    case("4 x RW(io_size=4K, target_size=1M)", 2_500),
+    case("2 SR(io_size=4K, target_size=512K) / 1 RW(io_size=4K, target_size=512K)", 8_000),
+    // Longer than the reserve: chunks are written while the loops go on.
+    case("SR(io_size=4K, target_size=1M)", 30_000),
+    case("4 x SW(io_size=4K, target_size=1M)", 7_500),
+    // Open loops: due too fast for any device, near (waited for awake) and far.
+    case("RW(io_size=4K, target_size=1M, rate=1000000000/s)", 8_000),
+    Case { pattern: "RR(io_size=4K, target_size=1M, poisson=50000/s)", ios: 1_000, asks: SLEEPS },
+    Case { pattern: "RW(io_size=4K, target_size=1M, rate=2000/s)", ios: 40, asks: SLEEPS },
+    Case { pattern: "4 x RR(io_size=4K, target_size=1M, poisson=4000/s)", ios: 40, asks: SLEEPS },
+    Case { pattern: "SW(io_size=4K, target_size=1M, pause=300us)", ios: 60, asks: SLEEPS },
+    Case { pattern: "RR(io_size=4K, target_size=1M, pause=1ms, burst=20)", ios: 400, asks: SLEEPS },
+    Case { pattern: "RW(io_size=4K, target_size=1M, sync=20)", ios: 400, asks: &["fdatasync"] },
+    Case { pattern: "RT(io_size=16K, target_size=1M)", ios: 400, asks: &["fallocate"] },
+];
 
 #[test]
 fn no_loop_allocates() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().expect("a folder");
     for engine in ENGINES {
-        for (pattern, ios) in [LONG, LONGER, PARALLEL, LONG_PARALLEL, MIXED] {
+        let (mut kept, mut device) = (Kept::new(), device(engine, folder.path()));
+        for Case { pattern, ios, .. } in CASES {
             ALLOCATIONS.store(0, Ordering::Relaxed);
-            run(engine, pattern, ios);
+            kept.run(&mut *device, pattern, ios, "");
             let counted = ALLOCATIONS.load(Ordering::Relaxed);
             assert_eq!(counted, 0, "{engine}, {pattern}: allocations and releases within the loops");
         }
@@ -230,11 +276,11 @@ fn no_simulated_device_allocates_while_it_serves() {
     let others: Vec<String> = OTHERS.into_iter().map(other).collect();
     let names = uflip_sim::catalogue::names().map(str::to_string);
     for model in names.chain(others) {
-        let mut device = uflip_sim::open(&model, 1).expect("a device");
+        let (mut kept, mut device) = (Kept::new(), uflip_sim::open(&model, 1).expect("a device"));
         for round in ["", " after a snapshot"] {
             for (pattern, ios) in WORKS {
                 ALLOCATIONS.store(0, Ordering::Relaxed);
-                run_on(&mut device, pattern, ios);
+                kept.run(&mut device, pattern, ios, "");
                 let counted = ALLOCATIONS.load(Ordering::Relaxed);
                 if counted > 0 {
                     wrong += &format!("{model}, {pattern}{round}: {counted}\n");
@@ -252,43 +298,56 @@ fn no_simulated_device_allocates_while_it_serves() {
 #[test]
 #[ignore = "runs under the trace"]
 fn under_the_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
     for engine in ENGINES {
-        for (pattern, ios) in [LONG, PARALLEL, MIXED] {
-            assert_eq!(run(engine, pattern, ios), 0, "{engine}, {pattern}: stalls");
+        let (mut kept, mut device) = (Kept::new(), device(engine, folder.path()));
+        for (number, case) in CASES.iter().enumerate().filter(|(_, case)| may_not_stall(engine, case)) {
+            kept.run(&mut *device, case.pattern, case.ios, &format!("{engine} {number} "));
         }
-        // Longer than the reserve; without IOs a loop is faster than any writer.
-        if matches!(engine, "sync" | "io_uring") {
-            assert_eq!(run(engine, LONGER.0, LONGER.1), 0, "{engine}: stalls");
-        }
+        let stalls = kept.stalls();
+        assert!(stalls.iter().all(|stalls| *stalls == 0), "{engine}: stalls {stalls:?}");
     }
 }
 
-/// The calls of loops in a trace by `strace -f`, and how many loops there were.
-fn calls_in_loops(trace: &str) -> (usize, Vec<String>) {
-    let (mut loops, mut inside, mut calls) = (0, std::collections::HashSet::new(), Vec::new());
+/// False where a loop outruns the writer because there is nothing that it does.
+fn may_not_stall(engine: &str, case: &Case) -> bool {
+    matches!(engine, "sync" | "io_uring") || case.ios < 30_000 && !case.pattern.starts_with("4 x SW")
+}
+
+/// The calls that the loops of one case began, how often each, and of how many loops.
+#[derive(Default)]
+struct Calls {
+    loops: u64,
+    calls: BTreeMap<String, u64>,
+}
+
+/// The same of each engine and case, from a trace by `strace -f`.
+fn calls_in_loops(trace: &str) -> BTreeMap<(String, usize), Calls> {
+    let (mut inside, mut all) = (HashMap::new(), BTreeMap::<_, Calls>::new());
     for line in trace.lines() {
         let Some((thread, what)) = line.trim_start().split_once(' ') else { continue };
         let what = what.trim_start();
-        if what.contains(BEGINS) {
-            loops += 1;
-            inside.insert(thread);
+        if let Some((_, mark)) = what.split_once(BEGINS) {
+            let mut words = mark.split(' ');
+            let engine = words.next().unwrap_or_default().to_string();
+            let number: usize = words.next().and_then(|word| word.parse().ok()).expect("a case's number");
+            all.entry((engine.clone(), number)).or_default().loops += 1;
+            inside.insert(thread, (engine, number));
         } else if what.contains(ENDS) {
             inside.remove(thread);
-        } else if inside.contains(thread) {
-            let name = what.strip_prefix("<... ").unwrap_or(what);
-            // The rest of the call that told of the beginning.
-            if name.starts_with("statx resumed") {
-                continue;
-            }
-            calls.push(name.split([' ', '(']).next().unwrap_or_default().to_string());
+        } else if let Some(of) = inside.get(thread)
+            // The rest of a call that was counted when it began, or of the mark.
+            && !what.starts_with("<... ")
+        {
+            let name = what.split('(').next().unwrap_or_default().to_string();
+            *all.entry(of.clone()).or_default().calls.entry(name).or_default() += 1;
         }
     }
-    (loops, calls)
+    all
 }
 
-#[test]
-fn no_loop_asks_the_kernel_for_more_than_its_ios() {
-    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+/// A trace of [`under_the_trace`]; `None` where there is none to be had, which is said.
+fn traced() -> Option<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("trace");
     let traced = || {
@@ -302,6 +361,7 @@ fn no_loop_asks_the_kernel_for_more_than_its_ios() {
     };
     let skip = |why: &str| {
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: {why}\n").as_bytes());
+        None
     };
     let Ok(mut output) = traced() else { return skip("strace is not installed") };
     if String::from_utf8_lossy(&output.stderr).contains("PTRACE") {
@@ -317,14 +377,48 @@ fn no_loop_asks_the_kernel_for_more_than_its_ios() {
     }
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
-    let (loops, calls) = calls_in_loops(&std::fs::read_to_string(&trace).expect("a trace"));
-    // One loop for each run on one thread, four for a parallel one on threads; in
-    // virtual time each stream tells of itself in one loop.
-    assert!(loops >= 4 * 3, "{loops} loops were seen");
-    assert!(calls.iter().filter(|call| *call == "pwrite64").count() > 50_000, "IOs were seen");
-    let others: std::collections::BTreeSet<&String> = calls
-        .iter()
-        .filter(|call| !["pread64", "pwrite64", "io_uring_enter"].contains(&call.as_str()))
-        .collect();
-    assert!(others.is_empty(), "calls within loops that are no IOs: {others:?}");
+    Some(std::fs::read_to_string(&trace).expect("a trace"))
+}
+
+#[test]
+fn no_loop_asks_the_kernel_for_more_than_its_ios() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(trace) = traced() else { return };
+    let all = calls_in_loops(&trace);
+    for engine in ENGINES {
+        for (number, case) in CASES.iter().enumerate().filter(|(_, case)| may_not_stall(engine, case)) {
+            let what = format!("{engine}, {}", case.pattern);
+            let Calls { loops, calls } = &all[&(engine.to_string(), number)];
+            let streams = if case.pattern.starts_with("4 x") { 4 } else { 1 };
+            assert_eq!(*loops, streams, "{what}: one stream tells of itself each");
+            let of = |name: &str| calls.get(name).copied().unwrap_or(0);
+            let waits = case.asks == SLEEPS;
+            let (ios, allowed) = match engine {
+                "sync" => {
+                    let ios = ["pread64", "pwrite64", "fdatasync", "fallocate"];
+                    let with = [&["pread64", "pwrite64"], case.asks].concat();
+                    (ios.iter().map(|name| of(name)).sum(), with)
+                }
+                "io_uring" => {
+                    (of("io_uring_enter"), [&["io_uring_enter"], SLEEPS][..1 + usize::from(waits)].concat())
+                }
+                // Nothing is asked of the kernel but the time between two IOs.
+                "null" => (0, if waits { SLEEPS.to_vec() } else { vec![] }),
+                _ => (0, vec![]),
+            };
+            let others: Vec<_> = calls.iter().filter(|(name, _)| !allowed.contains(&name.as_str())).collect();
+            assert!(others.is_empty(), "{what}: calls within loops that are no IOs: {others:?}");
+            let told = streams * (case.ios - FIRST_TOLD);
+            match engine {
+                "sync" => assert_eq!(ios, told, "{what}: one call an IO: {calls:?}"),
+                "io_uring" => assert!(ios > 0, "{what}: {calls:?}"),
+                _ => {}
+            }
+            if engine == "sync" && !waits {
+                for asked in case.asks {
+                    assert!(of(asked) > 0, "{what}: {asked}");
+                }
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@
 
 use super::ring::BlocksRing;
 use super::threads::Threads;
-use super::{BlockRequest, Blocks, Clock, Completion, MOST_REQUESTS, Next, Pending, Which};
+use super::{BlockRequest, Blocks, Clock, Completion, Next, Pending, Which, countable};
 use crate::device::{DeviceError, Geometry};
 use std::fmt;
 use std::fs::File;
@@ -95,11 +95,7 @@ impl RealBlocks {
         requests: usize,
         clock: Clock,
     ) -> Result<RealBlocks, DeviceError> {
-        if !(1..=MOST_REQUESTS).contains(&requests) {
-            return Err(DeviceError::Other(format!(
-                "{requests} requests under way are not possible; type 1 to {MOST_REQUESTS}"
-            )));
-        }
+        countable(name, requests)?;
         if clock.is_virtual() {
             return Err(DeviceError::Other(format!("{name} is real and cannot be timed in virtual time")));
         }

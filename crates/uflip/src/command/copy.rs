@@ -4,7 +4,7 @@
 //! How: a work on a program's session (`session/program.rs`), with two devices and
 //! one or two steps. What is real is timed on the wall's clock, what is simulated in
 //! virtual time, which stands still while something real is waited for; so a
-//! simulated device meets a source or a target that takes no time.
+//! simulated device meets a source or a target that takes no time, as memory is.
 
 use crate::args::copy::CopyArgs;
 use crate::command::{print, print_json};
@@ -35,7 +35,8 @@ struct CopyFacts {
     /// How each is driven, in words.
     from_driven: String,
     to_driven: String,
-    /// Of the copy with its flush; null where nothing was real.
+    /// Of the copy with its flush; null where something was simulated and nothing on a
+    /// path.
     wall: Option<Took>,
     /// The same in virtual time; null where nothing was simulated.
     virtual_time: Option<Took>,
@@ -74,7 +75,9 @@ pub fn copy(args: CopyArgs) -> anyhow::Result<()> {
     let job = job(&args, &from)?;
     let to = look(&args.to, Bytes(job.bytes.0.next_multiple_of(SCRATCH_UNIT)))?;
     refuse(&args, job, &from, &to)?;
-    let clocks = (!(from.is_virtual() && to.is_virtual()), from.is_virtual() || to.is_virtual());
+    let any_simulated = from.is_virtual() || to.is_virtual();
+    // Memory is timed with what stands beside it.
+    let any_real = !any_simulated || from.on_a_path().is_some() || to.on_a_path().is_some();
     let names = [from.named.to_string(), to.named.to_string()];
     let order = Order {
         consents: args.consent.erase_device,
@@ -112,8 +115,8 @@ pub fn copy(args: CopyArgs) -> anyhow::Result<()> {
         requests: job.requests,
         from_driven,
         to_driven,
-        wall: clocks.0.then(|| Took::new(job.bytes, wall)),
-        virtual_time: clocks.1.then(|| Took::new(job.bytes, simulated)),
+        wall: any_real.then(|| Took::new(job.bytes, wall)),
+        virtual_time: any_simulated.then(|| Took::new(job.bytes, simulated)),
         verified: args.verify.then_some(true),
         results: results.map(|dir| dir.display().to_string()),
     };

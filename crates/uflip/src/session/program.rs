@@ -83,7 +83,7 @@ pub fn begin<const N: usize>(order: &Order, wish: ProgramWish<N>) -> anyhow::Res
     refuse(&uses, &order.consents)?;
     interrupt::listen_with("stopping; what is written by then stays")?;
     let claim = order.output.as_deref().map(|dir| claim_output(Some(dir))).transpose()?;
-    let clocks = Clocks::start();
+    let clocks = Clocks::of(uses.iter().map(|uses| &uses.found));
     let mut devices = Vec::with_capacity(N);
     for UsedDevice { found, writes, .. } in &uses {
         let access = if writes.is_some() { Access::Write(&order.consents) } else { Access::Read };

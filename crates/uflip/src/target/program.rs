@@ -2,7 +2,8 @@
 //!
 //! How: what is real is examined, permitted and opened as for a measurement, and a
 //! scratch file is marked as a program's before anything is written to it. Simulated
-//! devices share one virtual clock, all others the wall's. `mem:SIZE` is a target of
+//! devices share one virtual clock, and memory is on it wherever one of them is beside
+//! it ([`Clocks::of`]); what lies on a path is on the wall's. `mem:SIZE` is a target of
 //! programs only.
 
 use super::{Access, Place, Target, Unnamed, holes_of_ours, locate, make_scratch, solid};
@@ -55,12 +56,17 @@ pub struct Clocks {
     pub wall: Clock,
     /// Of what is simulated.
     pub simulated: Clock,
+    /// Of memory and of what answers at once: virtual beside a simulated device, where
+    /// they take no time, else the wall's.
+    pub memory: Clock,
 }
 
 impl Clocks {
-    /// Both from zero on.
-    pub fn start() -> Clocks {
-        Clocks { wall: Clock::wall(), simulated: Clock::virtual_time() }
+    /// Of a program that uses these, from zero on.
+    pub fn of<'f>(mut found: impl Iterator<Item = &'f FoundEndpoint>) -> Clocks {
+        let (wall, simulated) = (Clock::wall(), Clock::virtual_time());
+        let memory = if found.any(FoundEndpoint::is_virtual) { simulated.clone() } else { wall.clone() };
+        Clocks { wall, simulated, memory }
     }
 }
 
@@ -181,11 +187,11 @@ impl FoundEndpoint {
         };
         match &self.named {
             Endpoint::Memory(size) => {
-                let memory = MemoryBlocks::new(&name, *size, clocks.wall.clone());
+                let memory = MemoryBlocks::new(&name, *size, requests, clocks.memory.clone())?;
                 Ok(without_claim(Box::new(memory), "memory"))
             }
             Endpoint::Device(Target::Null { capacity }) => {
-                let null = MemoryBlocks::null(&name, *capacity, clocks.wall.clone());
+                let null = MemoryBlocks::null(&name, *capacity, requests, clocks.memory.clone())?;
                 Ok(without_claim(Box::new(null), "answers at once"))
             }
             Endpoint::Device(Target::Simulated { description, .. }) => {

@@ -130,7 +130,11 @@ fn simulated_devices_share_one_clock_and_more_channels_are_faster() {
     let (one, eight) = (took("sim:one.toml", "sim:one.toml"), took("sim:eight.toml", "sim:eight.toml"));
     assert!(eight * 3 < one, "eight channels took {eight} ns, one {one} ns");
     assert_eq!(took("sim:eight.toml", "sim:eight.toml"), eight, "the same each time");
-    // A file takes no virtual time: the device is met by eight writes at once.
+    // Memory beside it is on its clock and takes none of it, and neither does a file: the
+    // device is met by eight writes at once.
+    let facts = json(at, &["copy", "mem:16M", "sim:eight.toml", "--block-size", "4K"]);
+    assert!(facts["wall"].is_null(), "{facts}");
+    assert_eq!(facts["virtual_time"]["elapsed_ns"].as_u64(), Some(took("from", "sim:eight.toml")));
     assert!(took("from", "sim:eight.toml") <= eight);
 }
 
