@@ -220,7 +220,8 @@ pub trait Blocks {
     fn clock(&self) -> &Clock;
 
     /// What the device has counted of its own work so far; `None` where it
-    /// tells nothing. Asked between the steps of a program only.
+    /// tells nothing. Asked between the steps of a program, and in virtual time also
+    /// at intervals during them ([`Traced`]).
     fn counters(&self) -> Option<Counters> {
         None
     }

@@ -24,6 +24,10 @@ pub struct Counters {
     /// What the host has read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_read: Option<Bytes>,
+    /// What of that lay where nothing is written: a flash device answers without its
+    /// flash, sooner than where something is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_read_unwritten: Option<Bytes>,
     /// What the host has written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_written: Option<Bytes>,
@@ -74,6 +78,7 @@ impl Counters {
         let energy = |now: Option<f64>, then: Option<f64>| Some(now? - then?).filter(|uj| *uj >= 0.0);
         Counters {
             host_read: bytes(self.host_read, before.host_read),
+            host_read_unwritten: bytes(self.host_read_unwritten, before.host_read_unwritten),
             host_written: bytes(self.host_written, before.host_written),
             host_trimmed: bytes(self.host_trimmed, before.host_trimmed),
             flash_read: bytes(self.flash_read, before.flash_read),

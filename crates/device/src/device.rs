@@ -43,6 +43,49 @@ pub trait Recorder: Sync {
     }
     /// Takes a stream's last chunk, possibly empty.
     fn finish(&self, last: Chunk);
+    /// How often a device in virtual time is to say what it has counted; `None` where
+    /// nobody wants to know. Asked once, when a run begins. Real devices pay no heed.
+    fn readings_every(&self) -> Option<Nanos> {
+        None
+    }
+    /// Takes such a reading: of the first completion at or after each interval's end.
+    fn reading(&self, _: Reading) {}
+}
+
+/// What a device had counted at a moment of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// Since the run began, in virtual time.
+    pub at: Nanos,
+    /// Its counters by then, from before the run on. They hold what it has decided on,
+    /// also where that is not finished.
+    pub counters: Counters,
+}
+
+/// When a reading is due.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadingsDue {
+    every: u64,
+    next: u64,
+}
+
+impl ReadingsDue {
+    /// In a run that `recorder` records.
+    pub fn of(recorder: &dyn Recorder) -> ReadingsDue {
+        let every = recorder.readings_every().map_or(u64::MAX, |every| every.0.max(1));
+        ReadingsDue { every, next: every }
+    }
+
+    /// True at the first call at or after each interval's end; `at` is the time since
+    /// the run began.
+    #[inline]
+    pub fn at(&mut self, at: Nanos) -> bool {
+        let due = at.0 >= self.next;
+        if due {
+            self.next = (at.0 / self.every + 1).saturating_mul(self.every);
+        }
+        due
+    }
 }
 
 /// Asks a run to end early, from another thread or a signal handler.
@@ -119,6 +162,10 @@ pub struct RunEnd {
     /// What befell it from outside.
     #[serde(default, skip_serializing_if = "Incidents::is_none")]
     pub incidents: Incidents,
+    /// Of a run through the page cache: how long it took after the last completion
+    /// until what it had written there was on the device. `elapsed` does not hold it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_back: Option<Nanos>,
 }
 
 /// What [`Device::snapshot`] is asked for.

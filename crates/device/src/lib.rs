@@ -34,7 +34,8 @@ pub use buffer::Data;
 pub use clock::unix_now;
 pub use counters::Counters;
 pub use device::{
-    Chunk, Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Sequence, Snapshot, Stop, Stream,
+    Chunk, Device, DeviceError, Geometry, Reading, ReadingsDue, Recorder, RunEnd, RunLimits, Sequence,
+    Snapshot, Stop, Stream,
 };
 pub use engine::{Buffering, Discard, Engine, EngineOptions};
 pub use incident::Incidents;

@@ -4,7 +4,7 @@
 use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, wait_until};
 use crate::device::{Device, DeviceError, Geometry, Recorder, RunEnd, RunLimits, Stop, Stream};
-use crate::engine::{Discard, Engine, EngineOptions};
+use crate::engine::{Buffering, Discard, Engine, EngineOptions};
 use crate::io::{Io, IoRecord, Mode};
 use crate::layout::LayoutWatch;
 use crate::stamp::Key;
@@ -146,6 +146,27 @@ impl RealDevice {
         Ok(self.queue.insert(ring))
     }
 
+    /// Has what stands in the page cache written to the device, before a run, as it is
+    /// none of that run's, and after it, as it is; gives how long that took. `None` where
+    /// the page cache is not in the way, or nothing can be written back (a read-only
+    /// file system).
+    fn write_back(&self) -> Result<Option<Nanos>, DeviceError> {
+        let Some(first) = self.workers.first().filter(|_| self.options.buffering == Buffering::Buffered)
+        else {
+            return Ok(None);
+        };
+        let began = self.epoch.now();
+        match first.target.file.sync_data() {
+            Ok(()) => Ok(Some(self.epoch.now().saturating_sub(began))),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EROFS)) => Ok(None),
+            Err(source) => Err(DeviceError::Path {
+                what: "cannot write back what is in the page cache of".to_string(),
+                path: self.name.to_string().into(),
+                source,
+            }),
+        }
+    }
+
     /// How the device is driven.
     pub fn options(&self) -> &EngineOptions {
         &self.options
@@ -169,6 +190,7 @@ impl Device for RealDevice {
         }
         // Of a run that failed.
         self.trimmed();
+        self.write_back()?;
         let mut end = match (self.options.engine, limits.sequence) {
             (Engine::Sync, _) => {
                 self.grow_workers(streams.len())?;
@@ -184,6 +206,9 @@ impl Device for RealDevice {
                 shared.run_all(streams, &mut self.rings, true, ring_loop)
             }
         }?;
+        if !end.interrupted {
+            end.written_back = self.write_back()?;
+        }
         end.incidents.layout_changed = self.layout_changed();
         Ok(end)
     }

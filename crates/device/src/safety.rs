@@ -28,10 +28,12 @@ mod magic;
 mod permit;
 mod program;
 mod usage;
+mod writers;
 
 pub use magic::Signature;
 pub use permit::{Refusal, WritePermit, permit};
 pub use program::Programming;
+pub use writers::writers;
 
 use contents::Looked;
 

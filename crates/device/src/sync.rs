@@ -12,7 +12,6 @@ use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, wait_until};
 use crate::device::{DeviceError, Recorder, RunEnd, RunLimits, Stream};
 use crate::gate::Gate;
-use crate::incident::Incidents;
 use crate::io::{Io, IoRecord};
 use crate::units::Nanos;
 use crate::watch::Watch;
@@ -144,7 +143,7 @@ fn whole(ends: &[StreamEnd]) -> RunEnd {
         elapsed: ends.iter().map(|e| e.last).max().unwrap_or_default(),
         time_limit_hit: ends.iter().any(|e| e.time_limit_hit),
         interrupted: ends.iter().any(|e| e.interrupted),
-        incidents: Incidents::default(),
+        ..RunEnd::default()
     }
 }
 

@@ -27,6 +27,12 @@ use uflip_device::{Device, DeviceError, Incidents, Nanos, RunEnd, RunLimits, Seq
 /// How often a run is measured at most.
 pub const ATTEMPTS: u32 = 3;
 
+/// Whether a run that came to this is not kept but measured again, after `attempt`
+/// attempts; the same for steps of programs.
+pub fn measured_again(incidents: &Incidents, attempt: u32) -> bool {
+    incidents.time_lost() && attempt < ATTEMPTS
+}
+
 /// The least time that a run gets under a [`Budget`].
 pub const MIN_RUN_TIME: Nanos = Nanos::from_millis(20);
 
@@ -402,7 +408,7 @@ impl Walk<'_> {
             self.finished.stopped = true;
             return Ok(None);
         }
-        if end.incidents.time_lost() && attempt < ATTEMPTS {
+        if measured_again(&end.incidents, attempt) {
             self.sink.abandon();
             return Ok(Some(end.incidents));
         }

@@ -6,6 +6,7 @@
 //! and min, max, mean and standard deviation summarise it.
 
 mod belongs;
+mod course;
 mod wire;
 mod work;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd, Stream};
 
 pub use belongs::{Belongs, CalibrationStep, Named, PlannedPoint, ProgramStep, RunSection};
+pub use course::{COURSE_EVERY, Counted, Course};
 pub use work::{Program, ReplayedTrace, Work};
 
 /// One run, wholly determined: the same spec gives the same IOs everywhere.
@@ -111,6 +113,10 @@ pub struct Probes {
     /// What the device counted of its own work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
+    /// How that came about, where the device's time is virtual and the run was longer
+    /// than an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Course>,
     /// What went on beside the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference: Option<Disturbed>,

@@ -15,8 +15,8 @@ use crate::nand::OpCounts;
 use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Arrival, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder,
-    RunEnd, RunLimits, Snapshot, Stop, Stream,
+    Arrival, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Reading,
+    ReadingsDue, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
 };
 
 /// The longest run that records can tell the times of: 52 days.
@@ -311,6 +311,14 @@ impl SimDevice {
         Sample { at: Nanos(now_ns), joules: self.meter.joules(now_ns, busy_ns, &ops, link_bytes) }
     }
 
+    /// Says what was counted by `at` of a run; changes nothing.
+    #[cold]
+    fn tell(&self, recorder: &dyn Recorder, at: Nanos) {
+        if let Some(counters) = Device::counters(self) {
+            recorder.reading(Reading { at, counters });
+        }
+    }
+
     /// Tells the meter of the time before an IO at `at_ns` and of what the
     /// device does in it, apart from the IO.
     #[cold]
@@ -456,6 +464,7 @@ impl Device for SimDevice {
         turns.iter_mut().for_each(|turn| turn.advance(began, began));
         let mut end = RunEnd::default();
         let mut last = began;
+        let mut due = ReadingsDue::of(recorder);
         while let Some(i) = earliest(&turns) {
             let Some((ready, io)) = turns[i].next else { break };
             if is_past(&io, ready) {
@@ -482,6 +491,9 @@ impl Device for SimDevice {
             turns[i].advance(began, done);
             last = last.max(done);
             end.ios += 1;
+            if due.at(Nanos(last - began)) {
+                self.tell(recorder, Nanos(last - began));
+            }
         }
         turns.into_iter().for_each(|turn| recorder.finish(turn.chunk));
         end.elapsed = Nanos(last - began);
@@ -537,6 +549,7 @@ impl Device for SimDevice {
         let (ops, merges) = (flash.nand.ops, flash.ftl.counts());
         let pages = |n: u64| Some(Bytes(n * flash.nand.shape.unit_bytes));
         Some(Counters {
+            host_read_unwritten: Some(Bytes(flash.unwritten_read)),
             flash_read: pages(ops.reads),
             flash_programmed: pages(ops.programs),
             flash_copied: pages(ops.copies),

@@ -200,6 +200,8 @@ pub struct Flash {
     readers: Readers,
     /// Time spent serving, in ns.
     pub busy_ns: u64,
+    /// Bytes that the host has read where nothing is written.
+    pub unwritten_read: u64,
     quiet_since_ns: u64,
 }
 
@@ -235,6 +237,7 @@ impl Flash {
             first_page_ns: us_ns(t.read_us) + transfer_ns(shape.unit_bytes, byte_ns_q20(t.bus_mb_s)),
             readers: Readers::new(d.link.read_streams),
             busy_ns: 0,
+            unwritten_read: 0,
             quiet_since_ns: 0,
         }
     }
@@ -270,7 +273,11 @@ impl Flash {
             let (unit, count) = self.span(range);
             let behind = self.array_behind(start).min(from);
             self.decide(from - behind);
+            let reads = self.nand.ops.reads;
             flash_done = behind + self.ftl.read(&mut self.nand, from - behind, unit, count);
+            if self.nand.ops.reads - reads < count {
+                self.unwritten_read += self.unwritten(range, unit, count);
+            }
             ahead_ns = flash_done;
             ready = ready.max(flash_done.min(from + self.first_page_ns));
         }
@@ -278,6 +285,19 @@ impl Flash {
         let sent = self.link.to_host(ready, size);
         let done = self.share(start, sent.max(flash_done));
         self.end(slot, start, done)
+    }
+
+    /// How many bytes of a read hold nothing, in the buffer or on flash.
+    #[cold]
+    fn unwritten(&self, range: ByteRange, unit: u64, count: u64) -> u64 {
+        let unit_bytes = self.nand.shape.unit_bytes;
+        let part = |unit: u64| ByteRange {
+            start: (unit * unit_bytes).max(range.start),
+            end: ((unit + 1) * unit_bytes).min(range.end),
+        };
+        let waits = |part: ByteRange| self.buffer.as_ref().is_some_and(|buffer| buffer.lines.covers(part));
+        let holds_nothing = |unit: &u64| self.ftl.locate(*unit).is_none() && !waits(part(*unit));
+        (unit..unit + count).filter(holds_nothing).map(|unit| part(unit).end - part(unit).start).sum()
     }
 
     /// What the array is told next was decided on at `at_ns`, in checked runs.

@@ -60,6 +60,7 @@ fn each_kind_of_merge_counts_what_it_copies_and_erases() {
     let merges = vec![io(Mode::Write, 0, 0, 8), io(Mode::Write, 1, 3, 1), io(Mode::Write, 0, 0, 1)];
     let expected = Counters {
         host_read: pages(0),
+        host_read_unwritten: pages(0),
         host_written: pages(10),
         host_trimmed: pages(0),
         flash_read: pages(24),
@@ -130,4 +131,31 @@ fn a_return_to_a_snapshot_takes_the_counters_back() {
     assert!(device.snapshot(Snapshot::Return));
     assert_eq!(device.counters(), Some(then));
     assert_eq!(device.counters().unwrap().since(&now).host_written, None, "work cannot be undone");
+}
+
+#[test]
+fn reads_of_what_was_never_written_are_counted_and_those_of_the_buffer_are_not() {
+    for name in ["mtron", "transcend-module", "kingston-dti"] {
+        let mut device = uflip_sim::open(name, 1).unwrap();
+        let unwritten = |device: &uflip_sim::SimDevice| {
+            uflip_device::Device::counters(device).unwrap().host_read_unwritten.unwrap().0
+        };
+        let mut at = uflip_device::Nanos(1_000_000);
+        let mut ask = |device: &mut uflip_sim::SimDevice, write: bool, offset: u64| {
+            let (offset, mut data) = (uflip_device::Bytes(offset), vec![7; 32 << 10]);
+            let request = match write {
+                true => uflip_sim::Request::Write { offset, from: &data },
+                false => uflip_sim::Request::Read { offset, into: &mut data },
+            };
+            at = device.arrive(at, request).unwrap();
+        };
+        ask(&mut device, false, 1 << 20);
+        assert_eq!(unwritten(&device), 32 << 10, "{name}");
+        ask(&mut device, true, 1 << 20);
+        ask(&mut device, false, 1 << 20);
+        assert_eq!(unwritten(&device), 32 << 10, "{name}: what was just written, on flash or not");
+        // Half of it was written.
+        ask(&mut device, false, (1 << 20) + (16 << 10));
+        assert_eq!(unwritten(&device), 48 << 10, "{name}");
+    }
 }

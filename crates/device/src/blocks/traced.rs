@@ -9,7 +9,7 @@
 
 use super::{BlockRequest, Blocks, Clock, Completion, Next, Which};
 use crate::counters::Counters;
-use crate::device::{Chunk, Geometry, Recorder, RunEnd};
+use crate::device::{Chunk, Geometry, Reading, ReadingsDue, Recorder, RunEnd};
 use crate::io::IoRecord;
 use crate::units::{Bytes, Nanos};
 use crate::watch::Watch;
@@ -24,6 +24,7 @@ pub struct Traced<'a> {
     end: RunEnd,
     bytes: Bytes,
     failed: u64,
+    due: ReadingsDue,
 }
 
 /// What was traced of one device.
@@ -73,7 +74,8 @@ impl<'a> Traced<'a> {
     pub fn new(inner: &'a mut dyn Blocks, recorder: &'a dyn Recorder, stream: u16) -> Traced<'a> {
         let began = inner.clock().now();
         let chunk = recorder.fresh();
-        Traced { inner, recorder, chunk, stream, began, end: RunEnd::default(), bytes: Bytes(0), failed: 0 }
+        let (end, due) = (RunEnd::default(), ReadingsDue::of(recorder));
+        Traced { inner, recorder, chunk, stream, began, end, bytes: Bytes(0), failed: 0, due }
     }
 
     /// Requests that failed so far.
@@ -102,6 +104,13 @@ impl<'a> Traced<'a> {
         self.end.elapsed = self.end.elapsed.max(completion.done.saturating_sub(self.began));
         if self.chunk.len() == self.chunk.capacity() {
             self.chunk = self.recorder.exchange(std::mem::take(&mut self.chunk));
+        }
+        let at = self.end.elapsed;
+        if self.inner.clock().is_virtual()
+            && self.due.at(at)
+            && let Some(counters) = self.inner.counters()
+        {
+            self.recorder.reading(Reading { at, counters });
         }
     }
 }

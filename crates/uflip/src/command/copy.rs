@@ -16,6 +16,8 @@ use crate::target::program::{FoundEndpoint, look, refuse_shared_bytes};
 use crate::{limits, usage};
 use anyhow::{Context, bail};
 use serde::Serialize;
+use std::path::Path;
+use std::time::SystemTime;
 use uflip_device::blocks::MOST_REQUESTS;
 use uflip_device::blocks::copy::{self, Copied, CopyJob};
 use uflip_device::{Bytes, IoRecord, Nanos};
@@ -45,6 +47,8 @@ struct CopyFacts {
     verified: Option<bool>,
     /// The folder in which every request is; null where none was named.
     results: Option<String>,
+    /// What makes the copy or its figures less sound, in words; each was said.
+    warnings: Vec<String>,
 }
 
 /// What the copy took on one clock.
@@ -79,6 +83,9 @@ pub fn copy(args: CopyArgs) -> anyhow::Result<()> {
     // Memory is timed with what stands beside it.
     let any_real = !any_simulated || from.on_a_path().is_some() || to.on_a_path().is_some();
     let names = [from.named.to_string(), to.named.to_string()];
+    let source = from.on_a_path().and_then(|target| target.path().map(Path::to_path_buf));
+    let before = as_written(source.as_deref());
+    let wish = wish(&args, job, from, to);
     let order = Order {
         consents: args.consent.erase_device,
         output: args.output,
@@ -86,25 +93,19 @@ pub fn copy(args: CopyArgs) -> anyhow::Result<()> {
         typed: args.typed,
         ..Order::new("copy", None)
     };
-    let wish = ProgramWish {
-        uses: [
-            UsedDevice { role: "from", found: from, writes: None },
-            UsedDevice { role: "to", found: to, writes: Some(0..job.bytes.0) },
-        ],
-        requests: args.requests,
-        seed: args.seed,
-        arguments: [
-            ("bytes", job.bytes.0),
-            ("block_size", job.block.into()),
-            ("requests", job.requests as u64),
-        ]
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .into(),
-        steps: steps(job, args.verify),
-    };
     let mut session = program::begin(&order, wish)?;
     let [from_driven, to_driven] = session.driven.clone();
-    let worked = work(&mut session, job, args.verify, &names);
+    let worked = work(&mut session, job, args.verify, &names).and_then(|took| {
+        if as_written(source.as_deref()) != before {
+            session.found(format!(
+                "{} was written to while it was copied: the copy may hold some of it as it was before and some as it \
+                 is now; copy it again once nobody writes to it",
+                names[0]
+            ))?;
+        }
+        Ok(took)
+    });
+    let warnings = session.warnings.clone();
     let ((wall, simulated), results) = session.close(worked)?;
     let [from, to] = names;
     let facts = CopyFacts {
@@ -119,8 +120,36 @@ pub fn copy(args: CopyArgs) -> anyhow::Result<()> {
         virtual_time: any_simulated.then(|| Took::new(job.bytes, simulated)),
         verified: args.verify.then_some(true),
         results: results.map(|dir| dir.display().to_string()),
+        warnings,
     };
     if args.json { print_json(&facts) } else { print(&as_text(&facts)) }
+}
+
+/// What is asked of the session.
+fn wish(args: &CopyArgs, job: CopyJob, from: FoundEndpoint, to: FoundEndpoint) -> ProgramWish<2> {
+    let [of_source, of_sink] = [in_use(&from), what_stays(&to, job)];
+    ProgramWish {
+        uses: [
+            UsedDevice { role: "from", found: from, writes: None, warnings: of_source },
+            UsedDevice { role: "to", found: to, writes: Some(0..job.bytes.0), warnings: of_sink },
+        ],
+        requests: args.requests,
+        seed: args.seed,
+        arguments: [
+            ("bytes", job.bytes.0),
+            ("block_size", job.block.into()),
+            ("requests", job.requests as u64),
+        ]
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .into(),
+        steps: steps(job, args.verify),
+    }
+}
+
+/// Size and time of the last write of a file; `None` of anything else.
+fn as_written(path: Option<&Path>) -> Option<(u64, SystemTime)> {
+    let meta = std::fs::metadata(path?).ok()?;
+    if meta.is_file() { Some((meta.len(), meta.modified().ok()?)) } else { None }
 }
 
 /// What is asked of the two devices.
@@ -162,10 +191,53 @@ fn job(args: &CopyArgs, from: &FoundEndpoint) -> anyhow::Result<CopyJob> {
     Ok(CopyJob { bytes: from.geometry.capacity, block: block as u32, requests: args.requests })
 }
 
+/// Says who else may write to what is copied.
+fn in_use(from: &FoundEndpoint) -> Vec<String> {
+    let uses = from.in_use();
+    let warning = |uses: String| {
+        format!(
+            "{} is in use ({uses}): what others write to it while it is copied may be in the copy in part; for a copy \
+             of one moment end that use first",
+            from.named
+        )
+    };
+    if uses.is_empty() { Vec::new() } else { vec![warning(uses.join("; "))] }
+}
+
+/// Says that what is written to is longer, so that its end stays.
+fn what_stays(to: &FoundEndpoint, job: CopyJob) -> Vec<String> {
+    let (capacity, name) = (to.geometry.capacity, &to.named);
+    let is_longer = to.on_a_path().is_some() && !to.is_to_be_made() && capacity > job.bytes;
+    let warning = || {
+        format!(
+            "{name} is longer than what is copied: the last {} bytes, from {} on, stay as they are and are no part of \
+             the copy",
+            capacity.0 - job.bytes.0,
+            job.bytes.exact()
+        )
+    };
+    if is_longer { vec![warning()] } else { Vec::new() }
+}
+
+/// Refuses to write over what a program left in a scratch file, unless that is named.
+fn refuse_a_programs(args: &CopyArgs, to: &FoundEndpoint) -> anyhow::Result<()> {
+    let Some(path) = to.holds_a_programs() else { return Ok(()) };
+    if args.consent.erase_device.iter().any(|named| Path::new(named) == path) {
+        return Ok(());
+    }
+    let path = path.display().to_string();
+    bail!(
+        "{path} holds what a program wrote, which this copy would overwrite; type --erase-device {} to give that up, or \
+         name another TO",
+        word(&path)
+    )
+}
+
 /// Refuses what cannot be copied, before anything is made.
 fn refuse(args: &CopyArgs, job: CopyJob, from: &FoundEndpoint, to: &FoundEndpoint) -> anyhow::Result<()> {
     // Said before their sizes, which differ where one is a part of the other.
     refuse_shared_bytes(from, to)?;
+    refuse_a_programs(args, to)?;
     let (capacity, name) = (to.geometry.capacity, &to.named);
     if capacity < job.bytes {
         return Err(usage(format!(
@@ -200,7 +272,7 @@ fn work(
     [from, to]: &[String; 2],
 ) -> anyhow::Result<(Nanos, Nanos)> {
     let clocks = session.clocks.clone();
-    let took = session.step(TRANSFER, |[source, sink]| {
+    let took = session.repeatable(TRANSFER, |[source, sink]| {
         let began = (clocks.wall.now(), clocks.simulated.now());
         let copied = copy::copy(source, sink, job, &STOP, &mut progress("copied", job.bytes))?;
         if copied.interrupted {
@@ -210,7 +282,7 @@ fn work(
         Ok((wall.saturating_sub(began.0), simulated.saturating_sub(began.1)))
     })?;
     if verify {
-        session.step(COMPARE, |[source, sink]| {
+        session.repeatable(COMPARE, |[source, sink]| {
             let compared = copy::compare(source, sink, job, &STOP, &mut progress("compared", job.bytes));
             match compared.with_context(|| format!("{to} is no copy of {from}"))? {
                 Copied { interrupted: false, .. } => Ok(()),

@@ -9,7 +9,8 @@ use crate::usage;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
-use uflip_device::{Bytes, Engine, Geometry, Nanos, RunEnd, RunLimits, Sequence};
+use uflip_analysis::profile::{Finding, Severity};
+use uflip_device::{Buffering, Bytes, Engine, Geometry, Nanos, RunEnd, RunLimits, Sequence};
 use uflip_measure::dry_run::write_csv;
 use uflip_measure::pattern::{Flags, Gaps, Pattern, PatternMode};
 use uflip_measure::plan::check::{MAX_IOS, MAX_TIME};
@@ -36,6 +37,8 @@ struct PatternFacts {
     probes: Probes,
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<String>,
+    /// What speaks against the figures, as in a profile; each was said.
+    findings: Vec<Finding>,
 }
 
 /// Runs the command.
@@ -65,6 +68,8 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     crate::say!("{pattern}, seed {seed}");
     let (end, stats, probes) = measure(&args, format, &pattern, seed, &mut visit)?;
     let driven = |text: String| target.path().map(|_| text);
+    let findings = findings(&end, &probes, target.path().map(|_| options.buffering));
+    findings.iter().for_each(|finding| crate::say!("warning: {}", finding.statement));
     let facts = PatternFacts {
         target: visit.opened.target.to_string(),
         engine: driven(with_streams(options.engine, &pattern)),
@@ -76,8 +81,38 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
         stats,
         probes,
         records: args.records.map(|p| p.display().to_string()),
+        findings,
     };
     if args.json { print_json(&facts) } else { print(&as_text(&facts)) }
+}
+
+/// What speaks against the figures of a run through `buffering`; None of what is not
+/// driven.
+fn findings(end: &RunEnd, probes: &Probes, buffering: Option<Buffering>) -> Vec<Finding> {
+    let finding = |code: &str, severity, statement: String| {
+        let (code, runs) = (code.to_string(), Vec::new());
+        Finding { code, severity, statement, runs }
+    };
+    let mut all = Vec::new();
+    if buffering == Some(Buffering::Buffered) {
+        let left = end.written_back.map_or(String::new(), |time| {
+            format!(" What was left there after the last IO took {time} to be written to the device, which no figure holds.")
+        });
+        let statement = format!(
+            "IOs went through the page cache: the figures are those of memory as much as of the device.{left}"
+        );
+        all.push(finding("page_cache", Severity::Serious, statement));
+    }
+    let read = probes.counters.and_then(|counted| counted.host_read_unwritten.zip(counted.host_read));
+    if let Some((unwritten, read)) = read.filter(|(unwritten, _)| *unwritten > Bytes(0)) {
+        let statement = format!(
+            "{unwritten} of {read} were read where nothing is written: a device answers that without its flash, sooner \
+             than where something is. Write first: in a job before=fill(1M) writes a line's space, uflip run --state \
+             random the whole device."
+        );
+        all.push(finding("unwritten_read", Severity::Warning, statement));
+    }
+    all
 }
 
 /// Says what is written or trimmed, before it is.

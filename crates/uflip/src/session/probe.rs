@@ -1,5 +1,6 @@
 //! What stands beside a run: asked before and after it and, where it samples,
-//! during it on a thread of its own, never in the timed loop.
+//! during it: in real time on a thread of its own, never in the timed loop; in virtual
+//! time at intervals of that, with what the device has counted by then.
 //!
 //! How: a session runs everything on a [`Probed`] device. What the probes say of
 //! a run goes into its outcome on the way to the store ([`Kept`]), so that every
@@ -16,9 +17,10 @@ use counters::OwnCounters;
 use interference::Interference;
 use std::cell::{Cell, RefCell};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 use uflip_device::{
-    Counters, Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
+    Chunk, Counters, Device, DeviceError, Geometry, Nanos, Reading, Recorder, RunEnd, RunLimits, Snapshot,
+    Stop, Stream,
 };
 use uflip_measure::auto::interference::Disturbed;
 use uflip_measure::run::{Probes, RunOutcome, RunSpec, RunStats, Sink, SinkError};
@@ -28,10 +30,9 @@ pub trait Probe {
     /// A run is about to begin; `counters` is what the device has counted so far.
     fn before(&mut self, counters: Option<Counters>);
 
-    /// What it does while the run goes on; nothing where it does not sample.
-    fn sampler(&self) -> Option<Sampler> {
-        None
-    }
+    /// What it does while the run goes on, in virtual time or in real time; nothing
+    /// where it does not sample.
+    fn sampler(&self, is_virtual: bool) -> Option<Sampler>;
 
     /// Run `run` came to `end`, and the device to these counters; what there is to
     /// say goes into `said`.
@@ -40,10 +41,44 @@ pub trait Probe {
 
 /// What is done at intervals during a run.
 pub struct Sampler {
-    /// The interval.
-    pub every: Duration,
-    /// What is done, first when the run begins.
-    pub sample: Box<dyn FnMut() + Send>,
+    /// The interval, on the device's clock.
+    pub every: Nanos,
+    /// What is done: in real time first when the run begins, and without a reading, as a
+    /// device at work is not asked; in virtual time with one, at the first completion at
+    /// or after each interval's end.
+    pub sample: Box<dyn FnMut(Option<Reading>) + Send>,
+}
+
+/// What samples during one run.
+pub struct Samplers {
+    all: Vec<Sampler>,
+    is_virtual: bool,
+}
+
+/// Hands a run's records on, and its readings to the samplers.
+struct Sampled<'a> {
+    recorder: &'a dyn Recorder,
+    every: Option<Nanos>,
+    samplers: Mutex<Vec<Sampler>>,
+}
+
+impl Recorder for Sampled<'_> {
+    fn fresh(&self) -> Chunk {
+        self.recorder.fresh()
+    }
+    fn exchange(&self, full: Chunk) -> Chunk {
+        self.recorder.exchange(full)
+    }
+    fn finish(&self, last: Chunk) {
+        self.recorder.finish(last);
+    }
+    fn readings_every(&self) -> Option<Nanos> {
+        self.every
+    }
+    fn reading(&self, reading: Reading) {
+        let mut samplers = self.samplers.lock().unwrap_or_else(PoisonError::into_inner);
+        samplers.iter_mut().for_each(|sampler| (sampler.sample)(Some(reading)));
+    }
 }
 
 /// The probes of one session.
@@ -94,33 +129,43 @@ impl Probing {
         }
     }
 
-    /// Has the probes look before a run; gives what samples during it. In virtual
-    /// time nothing does: that goes on by itself.
-    pub(super) fn before(&self, counters: Option<Counters>, is_virtual: bool) -> Vec<Sampler> {
+    /// Has the probes look before a run; gives what samples during it.
+    pub(super) fn before(&self, counters: Option<Counters>, is_virtual: bool) -> Samplers {
         let mut probes = self.probes.borrow_mut();
         probes.iter_mut().for_each(|probe| probe.before(counters));
-        probes.iter().filter(|_| !is_virtual).filter_map(|probe| probe.sampler()).collect()
+        Samplers { all: probes.iter().filter_map(|probe| probe.sampler(is_virtual)).collect(), is_virtual }
     }
 
-    /// Runs `what` with the samplers beside it.
-    pub(super) fn beside<T>(samplers: Vec<Sampler>, what: impl FnOnce() -> T) -> T {
+    /// Runs `what` of devices with their samplers beside it; it is given the recorders,
+    /// one for each device.
+    pub(super) fn beside<T, const N: usize>(
+        samplers: [Samplers; N],
+        recorders: [&dyn Recorder; N],
+        what: impl FnOnce([&dyn Recorder; N]) -> T,
+    ) -> T {
+        let (mut threads, mut recorders) = (Vec::new(), recorders.into_iter());
+        let sampled = samplers.map(|Samplers { all, is_virtual }| {
+            let (within, beside) = if is_virtual { (all, Vec::new()) } else { (Vec::new(), all) };
+            threads.extend(beside);
+            let recorder = recorders.next().expect("as many as samplers");
+            let every = within.iter().map(|sampler| sampler.every).min();
+            Sampled { recorder, every, samplers: Mutex::new(within) }
+        });
         std::thread::scope(|scope| {
-            let ends: Vec<_> = samplers
-                .into_iter()
-                .map(|mut sampler| {
-                    let (end, ended) = channel::<()>();
-                    let beside = move || {
-                        (sampler.sample)();
-                        while ended.recv_timeout(sampler.every) == Err(RecvTimeoutError::Timeout) {
-                            (sampler.sample)();
-                        }
-                    };
-                    // Where there is no thread to be had nothing is sampled.
-                    let _ = std::thread::Builder::new().spawn_scoped(scope, beside);
-                    end
-                })
-                .collect();
-            let result = what();
+            let begin = |mut sampler: Sampler| {
+                let (end, ended) = channel::<()>();
+                let beside = move || {
+                    (sampler.sample)(None);
+                    while ended.recv_timeout(sampler.every.into()) == Err(RecvTimeoutError::Timeout) {
+                        (sampler.sample)(None);
+                    }
+                };
+                // Where there is no thread to be had nothing is sampled.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, beside);
+                end
+            };
+            let ends: Vec<_> = threads.into_iter().map(begin).collect();
+            let result = what(sampled.each_ref().map(|recorder| recorder as &dyn Recorder));
             drop(ends);
             result
         })
@@ -161,7 +206,9 @@ impl Device for Probed<'_> {
             return self.device.run(streams, recorder, limits);
         };
         let samplers = self.probing.before(self.device.counters(), self.device.is_virtual());
-        let end = Probing::beside(samplers, || self.device.run(streams, recorder, limits))?;
+        let device = &mut self.device;
+        let run_on = |[recorder]: [&dyn Recorder; 1]| device.run(streams, recorder, limits);
+        let end = Probing::beside([samplers], [recorder], run_on)?;
         self.probing.note(run, &end, self.device.counters());
         Ok(end)
     }

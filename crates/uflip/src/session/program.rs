@@ -6,7 +6,11 @@
 //! claimed, where one is named, and the devices are opened ([`begin`]). A step is a
 //! function that takes the devices ([`ProgramSession::step`]): its requests are
 //! recorded with probes beside them, as a run of each device. A step that fails or is
-//! interrupted leaves no run, and a program that was cut off begins anew.
+//! interrupted leaves no run, and a program that was cut off begins anew. What befell a
+//! step is kept and said as of any run, and a step that can be done again
+//! ([`ProgramSession::repeatable`]) is measured again as the executor does with runs.
+//! The executor does not walk steps: it knows the measured face of one device, and a
+//! step is a function on the data faces of several.
 
 use super::{Order, Probing, Shown, told};
 use crate::interrupt;
@@ -20,13 +24,14 @@ use std::ops::Range;
 use std::path::PathBuf;
 use uflip_device::blocks::{TracedEnd, traced};
 use uflip_device::identity::{DevNumber, SysPaths, disk_of, largest_request};
-use uflip_device::{Blocks, Bytes, Recorder, RunEnd, unix_now};
+use uflip_device::{Blocks, Bytes, Incidents, Nanos, Recorder, RunEnd, unix_now};
 use uflip_measure::Plan;
+use uflip_measure::execute::{ATTEMPTS, measured_again};
 use uflip_measure::program::{PlannedStep, ProgramDevice, ProgramPlan, runs_of};
 use uflip_measure::run::{RunOutcome, RunSpec};
 use uflip_measure::state::Forget;
 use uflip_store::manifest::{Asked, TargetTold};
-use uflip_store::{Claim, Durability, Options, Store, Together};
+use uflip_store::{Claim, Durability, Manifest, Options, Store, Together};
 
 /// A device that a program is to use.
 pub struct UsedDevice {
@@ -36,6 +41,8 @@ pub struct UsedDevice {
     pub found: FoundEndpoint,
     /// What may be written, in bytes; None where it is only read.
     pub writes: Option<Range<u64>>,
+    /// What the program knows that makes its results less sound, in words.
+    pub warnings: Vec<String>,
 }
 
 /// What a program is asked for.
@@ -71,7 +78,17 @@ pub struct ProgramSession<const N: usize> {
     plan: Plan,
     devices: [Using; N],
     /// Where its runs are kept, where anybody wants that.
-    kept: Option<(PathBuf, Store)>,
+    kept: Option<KeptIn>,
+    /// What makes its results less sound, in words; all of it was said.
+    pub warnings: Vec<String>,
+}
+
+/// Where runs are kept.
+struct KeptIn {
+    dir: PathBuf,
+    store: Store,
+    /// As it was written last.
+    manifest: Manifest,
 }
 
 /// Begins: refuses, claims and opens, in this order.
@@ -85,27 +102,32 @@ pub fn begin<const N: usize>(order: &Order, wish: ProgramWish<N>) -> anyhow::Res
     let claim = order.output.as_deref().map(|dir| claim_output(Some(dir))).transpose()?;
     let clocks = Clocks::of(uses.iter().map(|uses| &uses.found));
     let mut devices = Vec::with_capacity(N);
-    for UsedDevice { found, writes, .. } in &uses {
+    for UsedDevice { found, writes, warnings, .. } in &uses {
         let access = if writes.is_some() { Access::Write(&order.consents) } else { Access::Read };
-        devices.push(use_device(found.open(access, requests, seed, &clocks)?));
+        let mut endpoint = found.open(access, requests, seed, &clocks)?;
+        endpoint.warnings.extend(warnings.iter().cloned());
+        devices.push(use_device(endpoint));
     }
     let program = planned(order.command, &uses, &devices, arguments, steps);
     let plan = program.plan(seed);
     let kept = claim.map(|claim| keep(claim, order, &program, &plan, &uses, &devices)).transpose()?;
+    let mut warnings = Vec::new();
     for (UsedDevice { found, writes, .. }, device) in uses.iter().zip(&devices) {
         device.endpoint.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));
+        warnings.extend(device.endpoint.warnings.iter().cloned());
         if let (Some(range), Some(named)) = (writes, found.on_a_path()) {
             let bytes = Bytes(range.end - range.start);
             crate::say!("{}", target::will_be_written(range, bytes, found.geometry.capacity, named));
         }
     }
-    if let Some((dir, _)) = &kept {
+    if let Some(KeptIn { dir, .. }) = &kept {
         crate::say!("results go to {}", dir.display());
     }
     let devices: Option<[Using; N]> = devices.try_into().ok();
     let devices = devices.context("a device is missing")?;
     let driven = devices.each_ref().map(|device| device.endpoint.driven.clone());
-    Ok(ProgramSession { command: order.command, shown: order.shown, clocks, driven, plan, devices, kept })
+    let (command, shown) = (order.command, order.shown);
+    Ok(ProgramSession { command, shown, clocks, driven, plan, devices, kept, warnings })
 }
 
 /// Refuses what cannot or must not be done, before anything is made.
@@ -155,7 +177,7 @@ fn keep(
     plan: &Plan,
     uses: &[UsedDevice],
     devices: &[Using],
-) -> anyhow::Result<(PathBuf, Store)> {
+) -> anyhow::Result<KeptIn> {
     let asked = Asked::Program { name: program.name.to_string(), arguments: program.arguments.clone() };
     let options = Options { chosen: Some(order.typed.chosen(None)), ..Options::of(&plan.target, asked) };
     let one = |(uses, Using { endpoint, .. }): (&UsedDevice, &Using)| {
@@ -184,11 +206,49 @@ fn keep(
     if devices.iter().all(|device| device.endpoint.blocks.clock().is_virtual()) {
         store.set_durability(Durability::RELAXED);
     }
-    Ok((dir, store))
+    Ok(KeptIn { dir, store, manifest })
+}
+
+/// A step that was done and is not kept yet.
+struct Tried<T> {
+    value: T,
+    begun: Option<Together>,
+    /// Of each device.
+    outcomes: Vec<RunOutcome>,
+    failed: u64,
+}
+
+impl<T> Tried<T> {
+    /// What befell the step, of whichever device anything did.
+    fn incidents(&self) -> Incidents {
+        let mut all = self.outcomes.iter().map(|outcome| outcome.end.incidents);
+        all.find(|incidents| !incidents.is_none()).unwrap_or_default()
+    }
+}
+
+/// Tries until nothing took time from a try, [`ATTEMPTS`] times at most; gives the last
+/// one and how many there were. `again` is told what befell the one before.
+fn undisturbed<R>(
+    mut attempt: impl FnMut() -> anyhow::Result<R>,
+    incidents: impl Fn(&R) -> Incidents,
+    again: impl Fn(Incidents, u32),
+) -> anyhow::Result<(R, u32)> {
+    let mut number = 1;
+    loop {
+        let tried = attempt()?;
+        let befell = incidents(&tried);
+        if !measured_again(&befell, number) {
+            return Ok((tried, number));
+        }
+        number += 1;
+        // Its unfinished files go before the next one's are made.
+        drop(tried);
+        again(befell, number);
+    }
 }
 
 impl<const N: usize> ProgramSession<N> {
-    /// Does the step called `name`. Where `what` fails, nothing of it is kept.
+    /// Does the step called `name`, once. Where `what` fails, nothing of it is kept.
     ///
     /// # Errors
     /// What `what` says, or that its runs cannot be kept.
@@ -197,8 +257,38 @@ impl<const N: usize> ProgramSession<N> {
         name: &str,
         what: impl FnOnce([&mut dyn Blocks; N]) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
+        let tried = self.attempt(name, what)?;
+        self.keep_step(name, tried, 1)
+    }
+
+    /// The same of a step that comes to the same when it is done again. Where something
+    /// took time from it and it is to be kept, it is, up to [`ATTEMPTS`] times; what
+    /// nobody keeps is not done twice.
+    ///
+    /// # Errors
+    /// As of [`ProgramSession::step`].
+    pub fn repeatable<T>(
+        &mut self,
+        name: &str,
+        mut what: impl FnMut([&mut dyn Blocks; N]) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        if self.kept.is_none() {
+            return self.step(name, what);
+        }
+        let again = |incidents: Incidents, number: u32| {
+            crate::say!("{name}: {incidents}: measuring it again, attempt {number} of {ATTEMPTS}");
+        };
+        let (tried, attempts) = undisturbed(|| self.attempt(name, &mut what), Tried::incidents, again)?;
+        self.keep_step(name, tried, attempts)
+    }
+
+    fn attempt<T>(
+        &mut self,
+        name: &str,
+        what: impl FnOnce([&mut dyn Blocks; N]) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Tried<T>> {
         let runs: Vec<RunSpec> = runs_of(&self.plan, name).cloned().collect();
-        let begun = self.kept.as_ref().map(|(_, store)| store.begin_together(&runs)).transpose()?;
+        let begun = self.kept.as_ref().map(|kept| kept.store.begin_together(&runs)).transpose()?;
         let recorders = std::array::from_fn(|at| match &begun {
             Some(begun) => begun.recorder(at),
             None => &Forget as &dyn Recorder,
@@ -207,21 +297,33 @@ impl<const N: usize> ProgramSession<N> {
             let clock = device.endpoint.blocks.clock();
             (clock.now(), (!clock.is_virtual()).then(unix_now))
         });
-        let look = |device: &Using| {
+        let samplers = self.devices.each_ref().map(|device| {
             let blocks = &device.endpoint.blocks;
             device.probing.before(blocks.counters(), blocks.clock().is_virtual())
-        };
-        let samplers = self.devices.iter().flat_map(look).collect();
+        });
         let faces = self.devices.each_mut().map(|device| &mut *device.endpoint.blocks as &mut dyn Blocks);
-        let (result, ends) = Probing::beside(samplers, || traced(faces, recorders, what));
+        let run_on = |recorders: [&dyn Recorder; N]| traced(faces, recorders, what);
+        let (result, ends) = Probing::beside(samplers, recorders, run_on);
         if std::io::stderr().is_terminal() {
             crate::say_part!("\r{:40}\r", "");
         }
         let value = result?;
         let outcomes = self.outcomes(&runs, started, &ends);
-        if let Some(failed) = ends.iter().map(|end| end.failed).find(|failed| *failed > 0) {
+        let failed = ends.iter().map(|end| end.failed).max().unwrap_or(0);
+        Ok(Tried { value, begun, outcomes, failed })
+    }
+
+    /// Keeps a step's runs, and says what befell them.
+    fn keep_step<T>(&mut self, name: &str, tried: Tried<T>, attempts: u32) -> anyhow::Result<T> {
+        let incidents = tried.incidents();
+        let Tried { value, begun, mut outcomes, failed } = tried;
+        if failed > 0 {
             bail!("{failed} requests failed, so that nothing of {name} is kept");
         }
+        if !incidents.is_none() {
+            crate::say!("warning: {name}: {incidents}; its times are not the devices' alone");
+        }
+        outcomes.iter_mut().for_each(|outcome| outcome.attempts = attempts);
         self.keep_runs(begun, &outcomes)?;
         Ok(value)
     }
@@ -230,7 +332,7 @@ impl<const N: usize> ProgramSession<N> {
     fn outcomes(
         &self,
         runs: &[RunSpec],
-        started: [(uflip_device::Nanos, Option<u64>); N],
+        started: [(Nanos, Option<u64>); N],
         ends: &[TracedEnd; N],
     ) -> Vec<RunOutcome> {
         let of = |(at, run): (usize, &RunSpec)| {
@@ -257,8 +359,22 @@ impl<const N: usize> ProgramSession<N> {
     }
 
     fn keep_runs(&mut self, begun: Option<Together>, outcomes: &[RunOutcome]) -> anyhow::Result<()> {
-        let (Some((_, store)), Some(begun)) = (&mut self.kept, begun) else { return Ok(()) };
-        store.commit_together(begun, outcomes)?;
+        let (Some(kept), Some(begun)) = (&mut self.kept, begun) else { return Ok(()) };
+        kept.store.commit_together(begun, outcomes)?;
+        Ok(())
+    }
+
+    /// Says what was found to make the results less sound, and keeps it with them.
+    ///
+    /// # Errors
+    /// Where it cannot be kept.
+    pub fn found(&mut self, warning: String) -> anyhow::Result<()> {
+        crate::say!("warning: {warning}");
+        self.warnings.push(warning.clone());
+        if let Some(KeptIn { store, manifest, .. }) = &mut self.kept {
+            manifest.target.warnings.push(warning);
+            store.replace_manifest(manifest)?;
+        }
         Ok(())
     }
 
@@ -269,8 +385,8 @@ impl<const N: usize> ProgramSession<N> {
     /// What went wrong.
     pub fn close<T>(self, worked: anyhow::Result<T>) -> anyhow::Result<(T, Option<PathBuf>)> {
         let ProgramSession { command, shown, devices, mut kept, .. } = self;
-        let synced = kept.as_mut().map_or(Ok(()), |(_, store)| store.sync());
-        let left = kept.map(|(dir, store)| (dir, store.len()));
+        let synced = kept.as_mut().map_or(Ok(()), |kept| kept.store.sync());
+        let left = kept.map(|KeptIn { dir, store, .. }| (dir, store.len()));
         let disturbed: Vec<_> = devices.iter().flat_map(|device| device.probing.disturbed()).collect();
         // What is written goes before what is read.
         let closed = devices.into_iter().rev().map(|device| device.endpoint.close());
@@ -303,5 +419,36 @@ pub fn progress(what: &'static str, all: Bytes) -> impl FnMut(Bytes) {
             last = percent;
             crate::say_part!("\r  {percent:3} % {what}   ");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// Tries that were stopped for so many seconds each; gives how many there were, what
+    /// was told, and what befell the one that is kept.
+    fn tried(stops: &[u64]) -> (u32, Vec<u32>, Incidents) {
+        let of = |seconds: &u64| Incidents {
+            stopped: (*seconds > 0).then(|| Nanos::from_secs(*seconds)),
+            layout_changed: true,
+            ..Incidents::default()
+        };
+        let (mut stops, told) = (stops.iter().map(of), RefCell::new(Vec::new()));
+        let attempt = || stops.next().context("no more tries are to be made");
+        let again = |_, number| told.borrow_mut().push(number);
+        let (kept, attempts) = undisturbed(attempt, |incidents| *incidents, again).unwrap();
+        (attempts, told.into_inner(), kept)
+    }
+
+    #[test]
+    fn a_step_that_time_was_taken_from_is_measured_again_and_the_last_one_is_kept() {
+        let stopped = |(attempts, told, kept): (u32, Vec<u32>, Incidents)| (attempts, told, kept.stopped);
+        // What befell it but took no time is no reason.
+        assert_eq!(stopped(tried(&[0])), (1, vec![], None));
+        assert_eq!(stopped(tried(&[3, 0])), (2, vec![2], None));
+        let all = vec![2, 3];
+        assert_eq!(stopped(tried(&[3, 2, 1])), (3, all, Some(Nanos::from_secs(1))));
     }
 }

@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::Path;
 use uflip_device::blocks::{Clock, MemoryBlocks, RealBlocks};
 use uflip_device::identity::{self, SysPaths};
-use uflip_device::safety::{self, Programming, TargetKind};
+use uflip_device::safety::{self, Concern, Programming, TargetKind};
 use uflip_device::scratch::ScratchError;
 use uflip_device::{Blocks, Buffering, Bytes, Geometry};
 use uflip_sim::{SimBlocks, SimDevice};
@@ -147,6 +147,32 @@ impl FoundEndpoint {
             Endpoint::Device(target) if target.path().is_some() => Some(target),
             _ => None,
         }
+    }
+
+    /// The scratch file that a program wrote, which is to be written to: another
+    /// program's data may be all that there is of somebody's.
+    pub fn holds_a_programs(&self) -> Option<&Path> {
+        let examination = self.place.as_ref()?.examination.as_ref()?;
+        examination.is_programmed().then(|| examination.path())
+    }
+
+    /// Who may write to it while it is read, in words: what stands in the way of writing
+    /// by others as it does of ours, and processes that have it open for writing.
+    pub fn in_use(&self) -> Vec<String> {
+        let Some(examination) = self.place.as_ref().and_then(|place| place.examination.as_ref()) else {
+            return Vec::new();
+        };
+        let by_others = [
+            Concern::Mounted,
+            Concern::Held,
+            Concern::Looped,
+            Concern::Swap,
+            Concern::Busy,
+            Concern::FileInUse,
+        ];
+        let uses = examination.obstacles().iter().filter(|obstacle| by_others.contains(&obstacle.concern));
+        let uses = uses.map(|obstacle| obstacle.statement.clone());
+        uses.chain(safety::writers(examination.path())).collect()
     }
 
     /// Whether writing to it is allowed, asked before anything is made.

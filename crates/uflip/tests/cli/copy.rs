@@ -44,11 +44,19 @@ fn a_copied_file_is_the_same_byte_for_byte_and_stays_ours() {
     let written = std::fs::read(at.join("to")).unwrap();
     assert!(written[..bytes as usize] == contents(bytes));
     assert_eq!(written.len() as u64, bytes + 4096, "a scratch file has its header behind");
-    // What a program left is written again without being asked, by a program…
+    // What a program left is written again by a program where that is named…
     std::fs::write(at.join("other"), vec![0xab; 2 * MIB as usize]).unwrap();
-    let (out, err) = expect(at, 0, &["copy", "other", "to"]);
+    let path = at.canonicalize().unwrap().join("to").display().to_string();
+    for consent in [&[][..], &["--erase-device", "to"]] {
+        let (_, err) = expect(at, 1, &[&["copy", "other", "to"][..], consent].concat());
+        assert!(err.contains("holds what a program wrote") && err.contains(&path), "{err}");
+        assert!(err.contains("--erase-device"), "{err}");
+    }
+    assert!(std::fs::read(at.join("to")).unwrap() == written, "written without consent");
+    let (out, err) = expect(at, 0, &["copy", "other", "to", "--erase-device", &path]);
     assert!(out.contains("2M copied") && out.contains("wall clock"), "{out}");
     assert!(err.contains("/to will be written between 0B and 2M"), "{err}");
+    assert!(err.contains("the last 1052672 bytes, from 2M on, stay as they are"), "{err}");
     assert!(std::fs::read(at.join("to")).unwrap()[..2 * MIB as usize].iter().all(|byte| *byte == 0xab));
     // …but by no measurement: it may be all that there is of somebody's data.
     let left = std::fs::read(at.join("to")).unwrap();
@@ -224,4 +232,66 @@ fn a_copy_without_results_leaves_no_folder() {
     let folder = tempfile::tempdir().unwrap();
     assert!(run_in(folder.path(), &["copy", "mem:1M", "mem:1M"]).status.success());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_source_in_use_and_an_end_that_stays_are_said_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("from"), contents(2 * MIB)).unwrap();
+    let quiet = json(at, &["copy", "from", "./to", "-o", "quiet"]);
+    assert_eq!(quiet["warnings"], serde_json::json!([]));
+    let writer = std::fs::OpenOptions::new().append(true).open(at.join("from")).unwrap();
+    let path = at.canonicalize().unwrap().join("to").display().to_string();
+    std::fs::write(at.join("short"), contents(MIB)).unwrap();
+    let (out, err) = expect(at, 0, &["copy", "from", "mem:2M", "-o", "used", "--json"]);
+    let facts: Value = serde_json::from_str(&out).unwrap();
+    let said = |facts: &Value, word: &str| {
+        let warnings = facts["warnings"].as_array().unwrap();
+        warnings.len() == 1 && warnings[0].as_str().unwrap().contains(word)
+    };
+    let process = format!("open for writing in process {} (", std::process::id());
+    assert!(said(&facts, &process) && said(&facts, "is in use"), "{facts}");
+    assert!(err.contains(&process), "{err}");
+    drop(writer);
+    let facts = json(at, &["copy", "short", "to", "--erase-device", &path, "-o", "longer"]);
+    assert!(said(&facts, "the last 1048576 bytes, from 1M on, stay as they are"), "{facts}");
+    assert!(
+        std::fs::read(at.join("to")).unwrap()[MIB as usize..2 * MIB as usize]
+            == contents(2 * MIB)[MIB as usize..]
+    );
+    // Kept as findings, where anything was found.
+    for (name, expected) in [("quiet", 0), ("used", 1), ("longer", 1)] {
+        let profile: Value =
+            serde_json::from_slice(&std::fs::read(at.join(name).join("profile.json")).unwrap()).unwrap();
+        let warned = |finding: &&Value| finding["code"] == "target_warning";
+        let found = profile["soundness"].as_array().unwrap().iter().filter(warned).count();
+        assert_eq!(found, expected, "{name}: {profile}");
+    }
+}
+
+#[test]
+fn a_mounted_source_is_copied_with_a_loud_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let Some(disk) = Loop::new(8 * MIB) else { return };
+    std::fs::create_dir(at.join("mnt")).unwrap();
+    let run = |program: &str, args: &[&str]| {
+        std::process::Command::new(program)
+            .args(args)
+            .current_dir(at)
+            .output()
+            .is_ok_and(|out| out.status.success())
+    };
+    if !run("mkfs.ext4", &["-q", disk.name()]) || !run("mount", &[disk.name(), "mnt"]) {
+        crate::support::skipped("no ext4 file system can be made and mounted");
+        return;
+    }
+    let copied = run_in(at, &["copy", disk.name(), "mem:8M", "-o", "out"]);
+    let unmounted = run("umount", &["mnt"]);
+    let err = text(&copied.stderr);
+    assert!(copied.status.success() && unmounted, "{err}");
+    assert!(err.contains("is in use (mounted at ") && err.contains("may be in the copy in part"), "{err}");
+    let (out, _) = expect(at, 0, &["show", "out"]);
+    assert!(out.contains("is in use"), "{out}");
 }

@@ -189,3 +189,54 @@ fn what_is_refused_makes_no_folder() {
     // Two devices that are only read may be one.
     assert!(run_in(at, &["copy", "mem:1M", "mem:1M"]).status.success());
 }
+
+/// The processor time that a process has had, in ticks.
+fn ticks(id: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    fields.iter().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+/// A copy that stands still for a while once it is at it.
+fn stopped(folder: &Path, output: &[&str]) -> std::process::Output {
+    let child = uflip()
+        .current_dir(folder)
+        .args(["copy", "null:24G", "null:24G"])
+        .args(output)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Nothing else takes that long: by then it copies.
+    let wait = |until: &dyn Fn() -> bool| {
+        while !until() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    wait(&|| ticks(child.id()) >= 40);
+    signal(child.id(), "STOP");
+    let stopped = std::time::Instant::now();
+    wait(&|| stopped.elapsed().as_millis() > 700);
+    signal(child.id(), "CONT");
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_step_that_was_stopped_is_measured_again_where_it_is_kept_and_told_where_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let output = stopped(at, &["-o", "out"]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(err.contains("transfer: the process stood still") && err.contains("attempt 2 of 3"), "{err}");
+    let contents = Store::open(&at.join("out")).unwrap();
+    assert_eq!((contents.lacks(), contents.runs.len()), (vec![], 2));
+    for row in &contents.runs {
+        assert!(row.outcome.attempts >= 2, "{:?}", row.outcome);
+        let is_last = row.outcome.attempts == 3;
+        assert!(row.outcome.end.incidents.is_none() || is_last, "{:?}", row.outcome);
+    }
+    assert_eq!(std::fs::read_dir(at.join("out/ios")).unwrap().count(), 2, "what was not kept is left");
+    let err = text(&stopped(at, &[]).stderr);
+    assert!(err.contains("warning: transfer: the process stood still") && !err.contains("again"), "{err}");
+}

@@ -67,3 +67,47 @@ fn a_description_in_the_earlier_form_is_the_same_device() {
     expect(folder, 0, &["job", "sim:kingston-dti", "-o", "out", "--resume"]);
     assert_eq!(std::fs::read_to_string(&runs).unwrap().lines().count(), all.lines().count());
 }
+
+#[test]
+fn reading_flash_that_was_never_written_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let pattern = |base: &str, target: &str| {
+        let args = ["pattern", target, "--base", base, "--io-count", "64", "--seed", "3", "--json"];
+        let (out, err) = expect(folder.path(), 0, &args);
+        let facts: Value = serde_json::from_str(&out).unwrap();
+        (facts["findings"].clone(), facts["probes"]["counters"]["host_read_unwritten"].clone(), err)
+    };
+    let (findings, unwritten, err) = pattern("RR", "sim:mtron");
+    assert_eq!(unwritten, 64 * (32 << 10));
+    assert_eq!(
+        (&findings[0]["code"], &findings[0]["severity"]),
+        (&"unwritten_read".into(), &"warning".into())
+    );
+    let said = findings[0]["statement"].as_str().unwrap();
+    assert!(said.starts_with("2M of 2M were read where nothing is written"), "{said}");
+    assert!(err.contains(&format!("warning: {said}")), "{err}");
+    let nothing = Value::Array(Vec::new());
+    let (findings, unwritten, err) = pattern("SW", "sim:mtron");
+    assert!(findings == nothing && unwritten == 0 && !err.contains("warning"), "{findings} {err}");
+    // A disk has no such state.
+    let (findings, unwritten, _) = pattern("RR", "sim:ibm-deskstar-hdd-60G");
+    assert!(findings == nothing && unwritten.is_null(), "{findings}");
+}
+
+#[test]
+fn what_a_buffered_run_leaves_in_the_page_cache_is_written_back_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let pattern = |buffering: &str| {
+        let args = ["pattern", "./scratch", "--scratch-size", "4M", "--base", "SW", "--io-count", "64"];
+        let (out, err) = expect(at, 0, &[&args[..], &["--buffering", buffering, "--json"]].concat());
+        let facts: Value = serde_json::from_str(&out).unwrap();
+        (facts["findings"].clone(), facts["end"]["written_back"].as_u64(), err)
+    };
+    let (findings, written_back, _) = pattern("direct");
+    assert_eq!((findings, written_back), (Value::Array(Vec::new()), None));
+    let (findings, written_back, err) = pattern("buffered");
+    assert!(written_back.is_some_and(|ns| ns > 0), "{findings}");
+    assert_eq!((&findings[0]["code"], &findings[0]["severity"]), (&"page_cache".into(), &"serious".into()));
+    assert!(err.contains("to be written to the device, which no figure holds"), "{err}");
+}

@@ -142,12 +142,15 @@ impl Probe for Interference {
         self.before = self.sample();
     }
 
-    fn sampler(&self) -> Option<Sampler> {
+    fn sampler(&self, is_virtual: bool) -> Option<Sampler> {
+        if is_virtual {
+            return None;
+        }
         let peak = self.peak.clone();
-        let sample = move || {
+        let sample = move |_| {
             peak.lock().unwrap_or_else(PoisonError::into_inner).look(Instant::now(), cpu_stall());
         };
-        Some(Sampler { every: PERIOD.into(), sample: Box::new(sample) })
+        Some(Sampler { every: PERIOD, sample: Box::new(sample) })
     }
 
     fn after(&mut self, run: u32, end: &RunEnd, _: Option<Counters>, said: &mut Probes) {

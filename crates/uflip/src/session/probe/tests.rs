@@ -1,6 +1,7 @@
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use uflip_device::{Bytes, KeepAll};
 use uflip_measure::pattern::{Baseline, Pattern};
 
@@ -45,13 +46,15 @@ impl Probe for Counting {
     fn before(&mut self, _: Option<Counters>) {
         self.0[0].fetch_add(1, Ordering::Relaxed);
     }
-    fn sampler(&self) -> Option<Sampler> {
+    fn sampler(&self, is_virtual: bool) -> Option<Sampler> {
+        assert!(!is_virtual);
         let (counts, own) = (self.0.clone(), std::thread::current().id());
-        let sample = move || {
+        let sample = move |reading: Option<Reading>| {
+            assert_eq!(reading, None, "a device at work was asked");
             assert_ne!(std::thread::current().id(), own, "sampled on the thread that measures");
             counts[1].fetch_add(1, Ordering::Relaxed);
         };
-        Some(Sampler { every: Duration::from_millis(5), sample: Box::new(sample) })
+        Some(Sampler { every: Nanos::from_millis(5), sample: Box::new(sample) })
     }
     fn after(&mut self, _: u32, end: &RunEnd, _: Option<Counters>, said: &mut Probes) {
         self.0[2].fetch_add(1, Ordering::Relaxed);
@@ -100,4 +103,50 @@ fn a_simulated_device_tells_what_a_run_cost_it() {
         assert_eq!(said.counters.unwrap().host_written, Some(Bytes(64 * (32 << 10))));
         assert_eq!(said.interference, None);
     }
+}
+
+/// A simulated device with its probes, and what 3000 random writes on it leave: the
+/// records and what the probes say.
+fn writes(sampled: bool) -> (Vec<uflip_device::IoRecord>, uflip_measure::run::Probes) {
+    let target = Target::parse("sim:mtron", Bytes(0)).unwrap();
+    let Target::Simulated { description, .. } = &target else { panic!("not simulated") };
+    let mut device = uflip_sim::SimDevice::new(description, 1).unwrap();
+    let probing = if sampled { Probing::of(Some(&target)) } else { Probing::with(Vec::new()) };
+    let mut probed = Probed { device: &mut device, probing: &probing };
+    let pattern = Pattern::Basic(Baseline::Rw.basic(Bytes(32 << 10))).resolve(probed.geometry()).unwrap();
+    let (stop, keep) = (Stop::new(), KeepAll::new(3000));
+    probing.next(Some(1));
+    let limits = RunLimits { time: None, stop: &stop, sequence: None };
+    probed.run(pattern.streams(3000, 1).unwrap(), &keep, limits).unwrap();
+    (keep.records(), probing.take())
+}
+
+#[test]
+fn a_simulated_device_is_sampled_in_its_own_time_and_its_records_stay_as_they_are() {
+    let ((plain, nothing), (records, said)) = (writes(false), writes(true));
+    assert_eq!(nothing, Probes::default());
+    assert!(plain == records, "sampling changed the records");
+    let course = said.course.expect("the run is longer than an interval");
+    assert_eq!(course.every, Nanos::from_secs(1));
+    // Each reading is of the first completion at or after an interval's end, and says
+    // what the host had written by then.
+    let mut expected = Vec::new();
+    let mut due = 1_000_000_000;
+    for (written, record) in (1u64..).zip(&records) {
+        let done = record.submit().0 + record.response().0;
+        if done >= due {
+            expected.push((Nanos(done), Some(Bytes(written * (32 << 10)))));
+            due = (done / 1_000_000_000 + 1) * 1_000_000_000;
+        }
+    }
+    assert!(expected.len() > 3, "{expected:?}");
+    let told: Vec<_> =
+        course.readings.iter().map(|reading| (reading.at, reading.counters.host_written)).collect();
+    assert_eq!(told, expected);
+    let programmed = |counters: &Counters| counters.flash_programmed.unwrap();
+    let last = course.readings.last().unwrap();
+    assert!(
+        programmed(&last.counters) > Bytes(0)
+            && programmed(&last.counters) <= programmed(&said.counters.unwrap())
+    );
 }
