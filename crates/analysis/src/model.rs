@@ -226,7 +226,6 @@ fn block_count(trace: &[TraceIo], mode: Mode, block: u64) -> f64 {
 pub fn predict(models: &Models, trace: &[TraceIo]) -> Vec<Prediction> {
     let bytes = |mode| trace.iter().filter(|io| io.mode == mode).map(|io| f64::from(io.size)).sum::<f64>();
     let count = |mode| trace.iter().filter(|io| io.mode == mode && io.size > 0).count() as f64;
-    let line = |fit: &MergeFit, starts: f64, bytes: f64| starts * fit.t_merge_ns + bytes * fit.ns_per_byte;
     let block = Bytes(models.logical_block_bytes.unwrap_or(4 << 20));
     let mut merges = 0.0;
     each_sync(trace, |group| merges += touched(group, block).len() as f64);
@@ -240,8 +239,8 @@ pub fn predict(models: &Models, trace: &[TraceIo]) -> Vec<Prediction> {
     let all = [
         (
             "merge",
-            models.read_line.as_ref().map(|m| line(m, count(Mode::Read), bytes(Mode::Read))),
-            models.merge.as_ref().map(|m| line(m, merges, bytes(Mode::Write))),
+            models.read_line.as_ref().and_then(|m| m.takes_ns(count(Mode::Read), bytes(Mode::Read))),
+            models.merge.as_ref().and_then(|m| m.takes_ns(merges, bytes(Mode::Write))),
         ),
         (
             "em-flash-1",

@@ -39,6 +39,22 @@ fn where_the_model_does_not_hold_the_held_out_points_say_so() {
     assert_eq!(fit_merge(&[]), None);
 }
 
+/// The line through (4 KiB, 10 us) and (64 KiB, 400 us) meets no bytes at -16 us.
+#[test]
+fn a_merge_takes_no_negative_time_but_is_not_decided() {
+    let fit = fit_merge(&[SyncSample::io(4096, 1e4), SyncSample::io(65_536, 4e5)]).unwrap();
+    assert_eq!((fit.t_merge_ns, fit.t_merge_ci95), (None, None));
+    assert!((fit.ns_per_byte - 390e3 / 61_440.0).abs() < 1e-9, "{fit:?}");
+    assert_eq!(fit.takes_ns(1.0, 4096.0), None, "nothing follows from it");
+    // Through 0: no time, which is decided.
+    let fit = fit_merge(&[SyncSample::io(4096, 4e4), SyncSample::io(65_536, 64e4)]).unwrap();
+    assert!(fit.t_merge_ns.unwrap() < 1e-3, "{fit:?}");
+    // Above it: known, and predicted from.
+    let fit = fit_merge(&[SyncSample::io(4096, 1e6), SyncSample::io(8192, 1.5e6)]).unwrap();
+    assert!((fit.t_merge_ns.unwrap() - 5e5).abs() < 1e-3, "{fit:?}");
+    assert!((fit.takes_ns(2.0, 4096.0).unwrap() - 1.5e6).abs() < 1e-3, "{fit:?}");
+}
+
 fn io(offset: u64, size: u32, mode: Mode, ns: u64) -> TraceIo {
     TraceIo { at: Nanos::ZERO, offset, size, mode, response: Some(Nanos(ns)) }
 }
@@ -52,7 +68,7 @@ fn a_trace_costs_what_its_parts_cost() {
     let block = LogicalBlock { bytes: Bytes(1 << 20), source: BlockSource::Given };
     let models = fit(&curves, Some(block));
     let merge = models.merge.as_ref().unwrap();
-    assert!((merge.t_merge_ns - 1e6).abs() < 1.0 && (merge.ns_per_byte - 20.0).abs() < 1e-6);
+    assert!((merge.t_merge_ns.unwrap() - 1e6).abs() < 1.0 && (merge.ns_per_byte - 20.0).abs() < 1e-6);
     let one = models.em_flash_1.unwrap();
     assert_eq!(one.block_bytes, 4096);
     assert!((one.c_w - (1e6 + 81_920.0) / (1e5 + 40_960.0)).abs() < 1e-9);

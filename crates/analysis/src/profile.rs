@@ -55,7 +55,7 @@ pub use figures::Granularity;
 pub use finding::{Finding, Severity};
 pub use gather::Records;
 pub use hints::{Hint, Verdict};
-pub use knees::{Alignment, Locality, OrderFigures, Partitions};
+pub use knees::{Alignment, Locality, OrderFigures, Partitions, UnitPenalty};
 pub use queue::{QueueFigures, QueuePoint};
 pub use table3::{Table3Row, table3_row};
 

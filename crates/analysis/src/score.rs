@@ -3,6 +3,8 @@
 //! Method: one [`Tally`] a quantity: found as close as asked, missed, off, or found where
 //! it is not. Whose truth it is, a device in virtual time or another, nobody asks here.
 
+pub mod adversarial;
+
 use crate::Profile;
 use serde_json::{Value, json};
 use uflip_measure::auto::findings::Calibration;

@@ -177,8 +177,15 @@ fn what_cannot_be_examined_is_listed_as_refused() {
 #[test]
 fn this_machine_tells_its_kernel_and_memory() {
     let facts = host_facts(&SysPaths::default());
-    assert!(facts.kernel.is_some() && facts.memory_bytes.is_some_and(|m| m.0 > 1 << 20), "{facts:?}");
-    assert!(facts.at_unix_s.is_some_and(|at| at > 1_700_000_000));
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    let total = read("/proc/meminfo");
+    let total = total.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap();
+    let kib: u64 = total.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+    assert_eq!(facts.memory_bytes.map(|m| m.0), Some(kib << 10));
+    let kernel = facts.kernel.as_deref().unwrap();
+    assert!(kernel.contains(read("/proc/sys/kernel/osrelease").trim()), "{kernel}");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    assert!(facts.at_unix_s.is_some_and(|at| at <= now && now - at < 60), "{facts:?} at {now}");
 }
 
 /// A real loop device that a made sysfs tells things about.

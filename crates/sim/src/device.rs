@@ -277,7 +277,7 @@ impl SimDevice {
 
     /// Serves one IO submitted at `at_ns`; gives when it is done.
     #[inline]
-    fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
+    pub(crate) fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
         let (offset, size) = (io.offset.0, u64::from(io.size));
         self.host.note(io.mode, size);
         if self.meter.is_on() {

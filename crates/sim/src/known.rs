@@ -293,6 +293,50 @@ impl KnownDevice {
 /// A stream, its next IO with the time it is ready, and its records.
 type Turn = (Stream, Option<(u64, Io)>, Chunk);
 
+/// Serves the IOs of `streams`, of which the one that is ready first goes first, the
+/// lower number on a tie, from `began` on; `serve` gives when one is done.
+pub(crate) fn serve_all(
+    began: u64,
+    streams: Vec<Stream>,
+    recorder: &dyn Recorder,
+    limits: RunLimits<'_>,
+    serve: &mut dyn FnMut(u64, &Io) -> u64,
+) -> RunEnd {
+    let next = |stream: &mut Stream, done: u64| {
+        let io = stream.next()?;
+        let due = io.arrival.due(Nanos(done - began)).0.saturating_add(began);
+        Some((due.max(done), io))
+    };
+    let mut turns: Vec<Turn> = Vec::new();
+    for mut stream in streams {
+        let first = next(&mut stream, began);
+        turns.push((stream, first, recorder.fresh()));
+    }
+    let mut end = RunEnd::default();
+    loop {
+        let ready = turns.iter().enumerate().filter_map(|(i, t)| t.1.map(|(ready, io)| (ready, i, io)));
+        let Some((ready, i, io)) = ready.min_by_key(|(ready, i, _)| (*ready, *i)) else { break };
+        if limits.time.is_some_and(|time| io.arrival.is_past(Nanos(ready - began), time)) {
+            (turns[i].1, end.time_limit_hit) = (None, true);
+            continue;
+        }
+        if limits.stop.now() {
+            end.interrupted = true;
+            break;
+        }
+        let done = serve(ready, &io);
+        let (stream, following, chunk) = &mut turns[i];
+        if chunk.len() == chunk.capacity() {
+            *chunk = recorder.exchange(std::mem::take(chunk));
+        }
+        chunk.push(IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began)));
+        *following = next(stream, done);
+        end.ios += 1;
+    }
+    turns.into_iter().for_each(|(_, _, chunk)| recorder.finish(chunk));
+    end
+}
+
 impl Device for KnownDevice {
     fn geometry(&self) -> Geometry {
         Geometry { capacity: self.truth.capacity, sector: Bytes(512) }
@@ -305,41 +349,10 @@ impl Device for KnownDevice {
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
         let began = self.clock_ns;
-        let next = |stream: &mut Stream, done: u64| {
-            let io = stream.next()?;
-            let due = io.arrival.due(Nanos(done - began)).0.saturating_add(began);
-            Some((due.max(done), io))
-        };
         // Memory for all that is remembered, which a clone has lost.
         self.ends.reserve(STREAMS - self.ends.len());
         self.slots.reserve(SLOTS - self.slots.len());
-        let mut turns: Vec<Turn> = Vec::new();
-        for mut stream in streams {
-            let first = next(&mut stream, began);
-            turns.push((stream, first, recorder.fresh()));
-        }
-        let mut end = RunEnd::default();
-        loop {
-            let ready = turns.iter().enumerate().filter_map(|(i, t)| t.1.map(|(ready, io)| (ready, i, io)));
-            let Some((ready, i, io)) = ready.min_by_key(|(ready, i, _)| (*ready, *i)) else { break };
-            if limits.time.is_some_and(|time| io.arrival.is_past(Nanos(ready - began), time)) {
-                (turns[i].1, end.time_limit_hit) = (None, true);
-                continue;
-            }
-            if limits.stop.now() {
-                end.interrupted = true;
-                break;
-            }
-            let done = self.serve(ready, &io);
-            let (stream, following, chunk) = &mut turns[i];
-            if chunk.len() == chunk.capacity() {
-                *chunk = recorder.exchange(std::mem::take(chunk));
-            }
-            chunk.push(IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began)));
-            *following = next(stream, done);
-            end.ios += 1;
-        }
-        turns.into_iter().for_each(|(_, _, chunk)| recorder.finish(chunk));
+        let mut end = serve_all(began, streams, recorder, limits, &mut |at_ns, io| self.serve(at_ns, io));
         end.elapsed = Nanos(self.clock_ns - began);
         Ok(end)
     }

@@ -6,6 +6,7 @@
 //! description, seed and IOs give the same records bit for bit.
 #![forbid(unsafe_code)]
 
+pub mod adverse;
 pub mod amplification;
 mod blocks;
 pub mod cache;

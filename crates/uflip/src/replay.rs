@@ -11,6 +11,7 @@
 
 use crate::interrupt::STOP;
 use anyhow::bail;
+use serde::Serialize;
 use std::sync::Mutex;
 use uflip_analysis::trace::{TraceIo, of_records};
 use uflip_device::{Arrival, Bytes, Chunk, Device, Io, IoRecord, Mode, Nanos, Recorder, RunLimits};
@@ -54,6 +55,42 @@ pub struct Replay {
     pub wrap: bool,
     /// IOs are due at the trace's instants.
     pub open_loop: bool,
+}
+
+/// A trace with the response times of a device.
+pub struct Replayed {
+    /// Each IO, without its wait for those before.
+    pub ios: Vec<TraceIo>,
+    /// `None` in a closed loop.
+    pub late: Option<FellBehind>,
+}
+
+/// How long after their instants the IOs of an open loop went to the device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FellBehind {
+    /// All IOs.
+    pub ios: u64,
+    /// Those that went to it later than at their instants.
+    pub late_ios: u64,
+    /// Over all IOs, in ns.
+    pub mean_ns: f64,
+    /// The latest, in ns.
+    pub max_ns: u64,
+    /// How late the last one was, in ns.
+    pub last_ns: u64,
+}
+
+/// `None` where there are no instants.
+fn fell_behind(records: &[IoRecord]) -> Option<FellBehind> {
+    let late: Vec<u64> = records.iter().map(|r| r.late().map(|late| late.0)).collect::<Option<_>>()?;
+    let sum: f64 = late.iter().map(|ns| *ns as f64).sum();
+    Some(FellBehind {
+        ios: late.len() as u64,
+        late_ios: late.iter().filter(|ns| **ns > 0).count() as u64,
+        mean_ns: sum / late.len().max(1) as f64,
+        max_ns: late.iter().copied().max()?,
+        last_ns: *late.last()?,
+    })
 }
 
 /// The trace as it goes to a device: which IO of the trace, and how.
@@ -106,10 +143,11 @@ fn run(device: &mut SimDevice, stream: uflip_device::Stream) -> anyhow::Result<V
 ///
 /// # Errors
 /// Where the trace does not fit on the device.
-pub fn replay(trace: &[TraceIo], device: &mut SimDevice, how: Replay) -> anyhow::Result<Vec<TraceIo>> {
+pub fn replay(trace: &[TraceIo], device: &mut SimDevice, how: Replay) -> anyhow::Result<Replayed> {
     let geometry = Device::geometry(device);
     let ios = ios(trace, geometry.capacity.0, geometry.sector.0, how)?;
-    Ok(of_records(&run(device, Box::new(ios.into_iter()))?))
+    let records = run(device, Box::new(ios.into_iter()))?;
+    Ok(Replayed { ios: of_records(&records), late: fell_behind(&records) })
 }
 
 #[cfg(test)]
@@ -147,9 +185,36 @@ mod tests {
             ios(&trace, 1 << 20, 512, how).unwrap().iter().map(|i| i.arrival).collect();
         assert_eq!(arrivals, [0, 50, 400].map(|us| Arrival::At(Nanos::from_micros(us))));
         let mut device = uflip_sim::open("mtron", 1).unwrap();
-        let took = replay(&trace, &mut device, how).unwrap();
+        let took = replay(&trace, &mut device, how).unwrap().ios;
         assert!(took.windows(2).all(|w| w[1].at >= w[0].at + w[0].response.unwrap()), "one after the other");
         assert!(took[2].at >= Nanos::from_micros(400), "not before its instant");
+    }
+
+    /// Ten IOs of the same kind a 50th of their time apart: number i is late by i times 49/50.
+    #[test]
+    fn what_the_device_falls_behind_is_told_exactly() {
+        let fresh = || uflip_sim::open("mtron", 1).unwrap();
+        let read = |at: u64, i: u64| TraceIo { at: Nanos(at), offset: 0, mode: Mode::Read, ..io(0, i, None) };
+        let trace = |gap: u64| (0..10).map(|i| read(i * gap, i)).collect::<Vec<_>>();
+        let how = Replay { open_loop: true, ..Replay::default() };
+        let closed = replay(&trace(0), &mut fresh(), Replay::default()).unwrap();
+        assert_eq!(closed.late, None);
+        let took: Vec<u64> = closed.ios.iter().map(|io| io.response.unwrap().0).collect();
+        // Back to back: late by what those before took, less the instants.
+        let gap = took.iter().min().unwrap() / 50;
+        let mut late = Vec::new();
+        took.iter().fold(0u64, |free, took| {
+            late.push(free - late.len() as u64 * gap);
+            free + took
+        });
+        let found = replay(&trace(gap), &mut fresh(), how).unwrap().late.unwrap();
+        assert_eq!((found.ios, found.late_ios), (10, 9));
+        // A record keeps what the device took to 14 significant bits, and what is less is late.
+        let kept = |found: u64, told: u64| (told..=told + took[9] / 8192 + 1).contains(&found);
+        assert!(kept(found.max_ns, late[9]) && kept(found.last_ns, late[9]), "{found:?} {late:?}");
+        assert!(kept(found.mean_ns as u64, late.iter().sum::<u64>() / 10), "{found:?} {late:?}");
+        let slow = replay(&trace(10 * took.iter().max().unwrap()), &mut fresh(), how).unwrap().late.unwrap();
+        assert_eq!((slow.ios, slow.late_ios, slow.max_ns), (10, 0, 0));
     }
 
     #[test]

@@ -11,11 +11,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Used by tests alone, and why that is right.
-const FOR_TESTS: [(&str, &str); 4] = [
+const FOR_TESTS: [(&str, &str); 6] = [
     ("stalling", "a device that stalls, for what theory says of open and closed loops"),
     ("meter_every", "the power trace of a simulated device, which a sampling probe will ask for"),
     ("summarise", "the exact figures that the streamed statistics of two crates are held against"),
     ("set_reserve", "the crash tests make a file system full with little"),
+    (
+        "into_device",
+        "what a power cut leaves of a simulated device, which is asked by tests only until it is modelled",
+    ),
+    ("taking", "memory that takes a stated time, for exact virtual times of two devices"),
 ];
 
 /// Keywords before the name of an item.

@@ -66,8 +66,9 @@ fn rewrite_text(r: &Rewrite) -> String {
     format!("  {} {burst}{pass}: {:.2} min{over}\n", r.block_bytes, r.minutes)
 }
 
-/// `1.500 (1.480..1.520) ms`.
-fn ms(ns: f64, ci95: Option<(f64, f64)>) -> String {
+/// `1.500 (1.480..1.520) ms`, `not decided`.
+fn ms(ns: Option<f64>, ci95: Option<(f64, f64)>) -> String {
+    let Some(ns) = ns else { return "not decided".into() };
     let ci = ci95.map_or(String::new(), |(l, h)| format!(" ({:.3}..{:.3})", l / 1e6, h / 1e6));
     format!("{:.3}{ci} ms", ns / 1e6)
 }
@@ -93,7 +94,10 @@ fn merge_text(m: &MergeReport) -> String {
     for (name, kind) in kinds {
         let Some((kind, ns)) = kind.as_ref().and_then(|k| Some((k, k.merge_ns?))) else { continue };
         let writes: usize = kind.sizes.iter().map(|s| s.syncs).sum();
-        text += &format!("  a {name} merge adds {} to a write ({writes} writes)\n", ms(ns, kind.merge_ci95));
+        text += &format!(
+            "  a {name} merge adds {} to a write ({writes} writes)\n",
+            ms(Some(ns), kind.merge_ci95)
+        );
     }
     text += "  IOSize  a sync        R        f   us a sector  residual  held out\n";
     for s in &m.samples {

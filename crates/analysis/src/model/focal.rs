@@ -222,8 +222,7 @@ impl Sampler {
 /// T of a sector by `fit`, at the sample's f and R.
 fn predicted(fit: &MergeFit, at: &SyncSample) -> Option<f64> {
     let sectors = at.focal_factor * at.sectors_per_sync;
-    let ns = fit.t_merge_ns / sectors + 512.0 * fit.ns_per_byte;
-    (ns.is_finite() && ns > 0.0).then_some(ns)
+    fit.takes_ns(1.0 / sectors, 512.0).filter(|ns| *ns > 0.0)
 }
 
 /// A fit for each N with three sizes.
@@ -353,7 +352,10 @@ mod tests {
         assert_eq!((samples[2].sample.focal_factor, samples[2].sample.sectors_per_sync), (1.0 / 16.0, 128.0));
         let report = judge(samples.clone(), &Writes::default(), given(block));
         let fit = report.fit.unwrap();
-        assert!((fit.t_merge_ns / 20e6 - 1.0).abs() < 1e-3 && (fit.ns_per_byte / 25.0 - 1.0).abs() < 1e-3);
+        assert!(
+            (fit.t_merge_ns.unwrap() / 20e6 - 1.0).abs() < 1e-3
+                && (fit.ns_per_byte / 25.0 - 1.0).abs() < 1e-3
+        );
         assert_eq!((report.holds, report.predicted), (12, 12), "the others have R > L");
         assert!(report.samples.iter().all(|s| s.held_out_residual.unwrap().abs() < 0.01));
         assert!(report.samples[14].sample.sectors_per_sync == 32768.0 && !report.samples[14].inside);
@@ -374,7 +376,8 @@ mod tests {
         }
         samples.push(run(0, 64, 4096, block, |_| 1_000_000));
         let report = judge(samples, &Writes::default(), given(block));
-        let found: Vec<_> = report.by_sync.iter().map(|s| (s.ios_per_sync, s.fit.t_merge_ns / 1e6)).collect();
+        let found: Vec<_> =
+            report.by_sync.iter().map(|s| (s.ios_per_sync, s.fit.t_merge_ns.unwrap() / 1e6)).collect();
         assert_eq!(found.len(), 3, "one size tells nothing: {found:?}");
         for ((every, ms), expected) in found.into_iter().zip([(1, 9.0), (4, 8.0), (16, 6.0)]) {
             assert!(every == expected.0 && (ms - expected.1).abs() < 0.01, "{every}: {ms} ms");
@@ -401,7 +404,7 @@ mod tests {
             .collect();
         samples.push(MergeSample { in_order: true, ..run(9, 1, 32768, block, |_| 1_000_000) });
         let report = judge(samples, &Writes::default(), given(block));
-        assert!((report.fit.unwrap().t_merge_ns / 20e6 - 1.0).abs() < 1e-3);
+        assert!((report.fit.unwrap().t_merge_ns.unwrap() / 20e6 - 1.0).abs() < 1e-3);
         let last = report.samples.last().unwrap();
         assert!(last.residual.unwrap() < -0.9 && report.predicted == report.holds, "{last:?}");
     }

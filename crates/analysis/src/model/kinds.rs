@@ -85,12 +85,12 @@ pub enum Writes {
     Each(Vec<OneWrite>),
     /// By IOSize: times of those that do not end a block, and of those that do.
     #[doc(hidden)]
-    Counted(BTreeMap<u64, Counted>),
+    Counted(BTreeMap<u64, CountedWrites>),
 }
 
 /// Times of writes that do not end a block, and of those that do.
 #[derive(Clone, Debug, Default)]
-pub struct Counted([Spectrum; 2]);
+pub struct CountedWrites([Spectrum; 2]);
 
 impl Default for Writes {
     fn default() -> Writes {
@@ -204,7 +204,7 @@ fn split(writes: &[&OneWrite]) -> Option<[Option<SyncGroup>; 3]> {
 }
 
 /// [`split`] of writes that were counted.
-fn split_counted(Counted([others, ends]): &Counted) -> Option<[Option<SyncGroup>; 3]> {
+fn split_counted(CountedWrites([others, ends]): &CountedWrites) -> Option<[Option<SyncGroup>; 3]> {
     let found = modes_of_counts(others);
     let [cheap, full] = found.map_or([others.summed(), None], |m| others.split(m.from_ns as u64));
     kinds_of(found.is_some(), counted_group(cheap), counted_group(ends.summed()), counted_group(full))
@@ -338,7 +338,7 @@ mod tests {
         let (none, switch, full) = (kinds.no_merge.unwrap(), kinds.switch.unwrap(), kinds.full.unwrap());
         let near = |a: Option<f64>, b: f64| (a.unwrap() / b - 1.0).abs() < 1e-6;
         assert!(near(switch.merge_ns, 1.5e6) && near(full.merge_ns, 20e6), "{switch:?} {full:?}");
-        let t = |kind: &SyncKind| kind.fit.as_ref().map(|fit| fit.t_merge_ns);
+        let t = |kind: &SyncKind| kind.fit.as_ref().and_then(|fit| fit.t_merge_ns);
         assert!(near(t(&none), 2e5) && near(t(&switch), 1.7e6) && near(t(&full), 20.2e6));
         assert_eq!(switch.sizes.iter().map(|s| s.syncs).collect::<Vec<_>>(), [16, 16, 16]);
         assert!(none.merge_ns.is_none() && full.sizes.iter().all(|s| s.syncs == 300));

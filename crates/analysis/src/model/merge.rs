@@ -27,9 +27,10 @@ pub struct SyncSample {
 /// The fitted model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MergeFit {
-    /// T_merge (T_pos on an HDD).
-    pub t_merge_ns: f64,
-    /// Its 95 % interval; `None` with two points.
+    /// T_merge (T_pos on an HDD); `None` where the samples do not decide it, as their line
+    /// meets no bytes below no time.
+    pub t_merge_ns: Option<f64>,
+    /// The 95 % interval of where the line meets no bytes; `None` with two points.
     pub t_merge_ci95: Option<(f64, f64)>,
     /// 1/B.
     pub ns_per_byte: f64,
@@ -42,6 +43,14 @@ pub struct MergeFit {
     pub held_out_error: Vec<(f64, f64)>,
     /// The largest of these without its sign.
     pub worst_held_out: Option<f64>,
+}
+
+impl MergeFit {
+    /// What so many visits that write so many bytes take; `None` where it is not decided.
+    pub fn takes_ns(&self, visits: f64, bytes: f64) -> Option<f64> {
+        let ns = visits * self.t_merge_ns? + bytes * self.ns_per_byte;
+        (ns.is_finite() && ns >= 0.0).then_some(ns)
+    }
 }
 
 impl SyncSample {
@@ -97,7 +106,10 @@ pub fn fit_merge(samples: &[SyncSample]) -> Option<MergeFit> {
     let all: Vec<(f64, f64)> = samples.iter().map(SyncSample::visit).collect();
     let points: Vec<(f64, f64)> =
         all.into_iter().filter(|(x, y)| *x > 0.0 && *y > 0.0 && y.is_finite()).collect();
-    let (t_merge_ns, ns_per_byte, errors) = line(&points)?;
+    let (intercept, ns_per_byte, errors) = line(&points)?;
+    // A line through 0 is one but for the last digits.
+    let rounding = points.iter().map(|(_, y)| *y).fold(0.0, f64::max) * 1e-9;
+    let t_merge_ns = (intercept >= -rounding).then_some(intercept.max(0.0));
     let t = t95(points.len() - 2);
     let interval = |middle: f64, error: f64| (middle - t * error, middle + t * error);
     let mut held_out_error = Vec::new();
@@ -110,7 +122,7 @@ pub fn fit_merge(samples: &[SyncSample]) -> Option<MergeFit> {
     }
     Some(MergeFit {
         t_merge_ns,
-        t_merge_ci95: errors.map(|(e, _)| interval(t_merge_ns, e)),
+        t_merge_ci95: errors.map(|(e, _)| interval(intercept, e)),
         ns_per_byte,
         ns_per_byte_ci95: errors.map(|(_, e)| interval(ns_per_byte, e)),
         bytes_per_s: (ns_per_byte > 0.0).then(|| 1e9 / ns_per_byte),

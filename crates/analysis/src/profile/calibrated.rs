@@ -23,11 +23,41 @@ fn set<T: Copy>(per: &mut Per<T>, baseline: Baseline, found: &BaselineFound, val
     per.set(baseline, value, evidence);
 }
 
+/// A start-up of the long baseline within this factor of the repeats' is the same.
+const SAME_START_UP: f64 = 2.0;
+
+/// The start-up by consensus: of the long baseline, unless most of the baseline's own runs
+/// found one and that is outside of their range by more than [`SAME_START_UP`].
+fn start_up(profile: &mut Profile, baseline: Baseline, found: &BaselineFound) {
+    let per = &mut profile.start_up_ios;
+    let (long, repeats) = (found.start_up.map(|s| s.ios), per.of(baseline));
+    let before = per.evidence.get(baseline.name()).cloned().unwrap_or_default();
+    let outside = |ios: u64, [low, high]: [f64; 2]| {
+        (ios as f64) < low / SAME_START_UP || ios as f64 > high * SAME_START_UP
+    };
+    let overruled = match (long, before.range) {
+        (Some(ios), Some(range)) => outside(ios, range),
+        (None, _) => true,
+        (Some(_), None) => false,
+    };
+    let Some(by_repeats) = repeats.filter(|_| overruled) else {
+        set(per, baseline, found, long, "start-up");
+        return;
+    };
+    let runs = before.runs.iter().chain(&found.runs).copied();
+    let evidence = Evidence::new("start-up", runs).with_n(found.ios);
+    let range = before.range.map(|[low, high]| {
+        let ios = long.map_or(low, |ios| ios as f64);
+        [low.min(ios), high.max(ios)]
+    });
+    per.set(baseline, Some(by_repeats), Evidence { range, ..evidence });
+}
+
 /// Puts what the calibration found into the profile.
 pub(super) fn apply(profile: &mut Profile, found: &Calibration) {
     for baseline in Baseline::ALL {
         let Some(of) = found.baselines.get(&baseline) else { continue };
-        set(&mut profile.start_up_ios, baseline, of, of.start_up.map(|s| s.ios), "start-up");
+        start_up(profile, baseline, of);
         set(&mut profile.period_ios, baseline, of, of.period.map(|p| rounded(p.ios)), "period");
     }
     if let Some(pause) = &found.pause {
@@ -42,14 +72,32 @@ pub(super) fn apply(profile: &mut Profile, found: &Calibration) {
 }
 
 /// What speaks against the results, by the calibration.
-pub(super) fn findings(found: &Calibration) -> Vec<Finding> {
+pub(super) fn findings(profile: &Profile, found: &Calibration) -> Vec<Finding> {
     let mut all = Vec::new();
+    all.extend(
+        Baseline::ALL.into_iter().filter_map(|b| start_up_unclear(profile, b, found.baselines.get(&b)?)),
+    );
     all.extend(state_not_steady(found));
     all.extend(state_drift(found));
     all.extend(pause_too_short(found));
     all.extend(baselines_capped(found));
     all.extend(values_dropped(found));
     all
+}
+
+/// Code `start_up_unclear`: the repeats overruled the long baseline.
+fn start_up_unclear(profile: &Profile, baseline: Baseline, found: &BaselineFound) -> Option<Finding> {
+    let (long, told) = (found.start_up.map(|s| s.ios), profile.start_up_ios.of(baseline)?);
+    if long == Some(told) {
+        return None;
+    }
+    let name = baseline.name();
+    let long = long.map_or_else(|| "none".to_string(), |ios| format!("{ios} IOs"));
+    let text = format!(
+        "The start-up of {name} is not clear: {told} IOs in most of its runs, {long} in the long run before them."
+    );
+    let runs = profile.start_up_ios.evidence.get(name).map(|e| e.runs.clone()).unwrap_or_default();
+    Some(finding(FindingCode::StartUpUnclear, Severity::Warning, text, runs))
 }
 
 /// Code `state_not_steady`.

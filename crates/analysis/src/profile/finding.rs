@@ -72,6 +72,7 @@ codes! {
     Stalls "stalls"
     TimeLimitHit "time_limit_hit"
     StartUpNotCovered "start_up_not_covered"
+    StartUpUnclear "start_up_unclear"
     WideInterval "wide_interval"
     RepeatsDiffer "repeats_differ"
     BaselineDrift "baseline_drift"

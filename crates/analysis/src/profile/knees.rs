@@ -51,14 +51,37 @@ pub struct OrderFigures {
 /// What alignment costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Alignment {
-    /// The smallest unit whose multiples are not penalised.
+    /// The smallest unit that takes most of the penalty.
     pub unit_bytes: Option<u64>,
     /// The largest cost of other shifts relative to aligned IOs.
     pub penalty_factor: Option<f64>,
     /// The baseline on which it is largest.
     pub baseline: Option<String>,
+    /// Every unit with a penalty of its own on that baseline, ascending.
+    #[serde(default)]
+    pub levels: Vec<UnitPenalty>,
     /// Of each figure.
     pub evidence: EvidenceMap,
+}
+
+/// A unit, and what IOs cost that are aligned to all smaller ones but not to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnitPenalty {
+    /// The unit.
+    pub unit_bytes: u64,
+    /// Relative to aligned IOs.
+    pub penalty_factor: f64,
+    /// Its interval; None where an end is open.
+    pub ci95: Option<[f64; 2]>,
+}
+
+fn unit_penalty(level: &knee::AlignmentLevel) -> Option<UnitPenalty> {
+    let CostRatio { ratio, low, high } = level.penalty;
+    Some(UnitPenalty {
+        unit_bytes: u64::try_from(level.unit_bytes).ok()?,
+        penalty_factor: rounded(ratio),
+        ci95: high.is_finite().then(|| [rounded(low), rounded(high)]),
+    })
 }
 
 /// A figure and its evidence.
@@ -189,6 +212,7 @@ pub(super) fn alignment(facts: &Facts) -> Alignment {
         unit_bytes: found.unit_bytes.and_then(|b| u64::try_from(b).ok()),
         penalty_factor: Some(rounded(found.penalty.ratio)),
         baseline: Some(baseline.name().into()),
+        levels: found.levels.iter().filter_map(unit_penalty).collect(),
         evidence,
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn findings(
 ) -> Vec<Finding> {
     let mut all = of_store(contents);
     all.extend(of_manifest(contents));
-    all.extend(calibration.into_iter().flat_map(super::calibrated::findings));
+    all.extend(calibration.into_iter().flat_map(|found| super::calibrated::findings(profile, found)));
     all.extend(super::beside::findings(&contents.runs, calibration));
     all.extend(of_plan(contents));
     let is_job = job_of(contents).is_some();

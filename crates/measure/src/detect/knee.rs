@@ -4,7 +4,9 @@
 //! Source: the columns of Table 3 of paper 001 and the text around it (section
 //! 5.2). The paper read them off plots; the rules here are ours, hold on all of
 //! its rows (see the tests), and each is said where it is applied. "Cheap" is
-//! at most a quarter of what random writes over the whole device cost. Ratios
+//! at most a quarter of what random writes over the whole device cost, and where
+//! these cost less than 16 times sequential ones, at most the geometric middle of both:
+//! there a quarter of the one is near or below the other. Ratios
 //! carry intervals (`drift.rs`); a knee's uncertainty is the range of values
 //! that the intervals of the costs allow.
 //! Granularity: weighted least squares of response = latency + cost * size
@@ -22,7 +24,8 @@ pub use line::{Estimate, GranularityLine, granularity};
 
 use serde::{Deserialize, Serialize};
 
-/// Cheap is at most this share of random writes over the whole device.
+/// Cheap is at most this share of random writes over the whole device, or the geometric
+/// middle of SW and RW where that is more.
 pub const CHEAP_SHARE: f64 = 0.25;
 /// Costs up to this many times another still count as the same.
 pub const SAME: f64 = 1.25;
@@ -85,38 +88,59 @@ fn knee(curve: &[KneePoint], base: &Level, sw: &Level, limit: f64) -> Option<Kne
     })
 }
 
-/// The locality area: the largest TargetSize in which a random write costs at
-/// most a quarter of one over the whole device (`rw`). `curve` is RW over
-/// TargetSize. None where no area is cheap. Reaching the curve's largest value
+/// The share of `rw` up to which a cost is cheap. None where random writes cost as
+/// sequential ones, so that nothing is expensive.
+fn cheap_share(sw: &Level, rw: &Level) -> Option<f64> {
+    let expensive = ratio(rw, sw)?.ratio;
+    (expensive > SAME).then(|| CHEAP_SHARE.max(expensive.sqrt().recip()))
+}
+
+/// The locality area: the largest TargetSize in which a random write is cheap beside one
+/// over the whole device (`rw`). `curve` is RW over
+/// TargetSize. None where no area is cheap, or all are. Reaching the curve's largest value
 /// means that it has no knee within it.
 pub fn locality(curve: &[KneePoint], rw: &Level, sw: &Level) -> Option<Knee> {
-    knee(curve, rw, sw, CHEAP_SHARE)
+    knee(curve, rw, sw, cheap_share(sw, rw)?)
 }
 
 /// The most concurrent partitions before sequential writes turn into random
-/// ones: the largest number at which they cost at most a quarter of `rw`, or,
-/// where random writes are not that expensive, about as much as `sw`. `curve` is
+/// ones: the largest number at which they are cheap beside `rw`, or,
+/// where random writes are not expensive, cost about as much as `sw`. `curve` is
 /// SW over Partitions.
 pub fn partitions(curve: &[KneePoint], sw: &Level, rw: &Level) -> Option<Knee> {
-    let expensive = ratio(rw, sw)?;
-    if CHEAP_SHARE * expensive.ratio >= SAME {
-        knee(curve, rw, sw, CHEAP_SHARE)
-    } else {
-        knee(curve, sw, sw, SAME)
+    ratio(rw, sw)?;
+    match cheap_share(sw, rw) {
+        Some(share) => knee(curve, rw, sw, share),
+        None => knee(curve, sw, sw, SAME),
     }
 }
 
 /// What alignment costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlignmentPenalty {
-    /// The smallest unit whose multiples are not penalised; None where every
-    /// shift measured is.
+    /// The smallest unit that takes most of the penalty: aligned to it, an IO is spared at
+    /// least half of what the worst shift costs. None where no shift measured is.
     pub unit_bytes: Option<i64>,
     /// Cost of the penalised shifts relative to aligned IOs: the largest.
     pub penalty: CostRatio,
+    /// Every unit with a penalty of its own, ascending.
+    pub levels: Vec<AlignmentLevel>,
     /// The penalised shifts.
     pub rests_on: Vec<i64>,
 }
+
+/// One unit of several.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlignmentLevel {
+    /// The unit.
+    pub unit_bytes: i64,
+    /// Cost of IOs that are aligned to all smaller units but not to this one, relative to
+    /// aligned IOs.
+    pub penalty: CostRatio,
+}
+
+/// Aligned to its unit, an IO is spared at least this share of the worst penalty.
+const MOST: f64 = 0.5;
 
 /// The alignment unit from a curve over IOShift and the cost of `aligned` IOs.
 /// None where no shift costs [`PENALTY`] times as much beyond its interval.
@@ -130,12 +154,36 @@ pub fn alignment(curve: &[KneePoint], aligned: &Level) -> Option<AlignmentPenalt
         }
     }
     let penalty = penalised.iter().map(|p| p.1).max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
-    let fits = |unit: i64| unit > 0 && penalised.iter().all(|(shift, _)| shift % unit != 0);
+    let left = |unit: i64| {
+        let multiples = penalised.iter().filter(|(shift, _)| shift % unit == 0);
+        multiples.map(|(_, p)| p.ratio - 1.0).fold(0.0, f64::max)
+    };
+    let spared = (penalty.ratio - 1.0) * (1.0 - MOST);
     Some(AlignmentPenalty {
-        unit_bytes: points.iter().map(|p| p.value).find(|&unit| fits(unit)),
+        unit_bytes: points.iter().map(|p| p.value).find(|&unit| unit > 0 && left(unit) <= spared),
         penalty,
+        levels: levels(&points, &penalised, aligned),
         rests_on: penalised.iter().map(|p| p.0).collect(),
     })
+}
+
+/// The units: from the largest shift down, each shift from which on IOs cost [`PENALTY`]
+/// times what the shifts above cost, beyond its interval, makes the shift above it a unit.
+/// Shifts that are no power of two are aligned as their largest power of two, and left out.
+fn levels(points: &[KneePoint], penalised: &[(i64, CostRatio)], aligned: &Level) -> Vec<AlignmentLevel> {
+    let mut levels: Vec<AlignmentLevel> = Vec::new();
+    let (mut above, mut base) = (None, *aligned);
+    for point in points.iter().rev().filter(|p| p.value > 0 && p.value.count_ones() == 1) {
+        let own = penalised.iter().find(|(shift, _)| *shift == point.value).map(|p| p.1);
+        let step = ratio(&point.cost, &base).is_some_and(|s| s.ratio >= PENALTY && s.low > 1.0);
+        if let Some((penalty, unit_bytes)) = own.filter(|_| step).zip(above) {
+            levels.push(AlignmentLevel { unit_bytes, penalty });
+            base = point.cost;
+        }
+        above = Some(point.value);
+    }
+    levels.reverse();
+    levels
 }
 
 /// The pause after which a random write costs as a sequential one.

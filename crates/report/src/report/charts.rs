@@ -231,9 +231,10 @@ fn fit_chart(
     limit: Option<u64>,
 ) -> Option<Chart> {
     let inside = curve.keys().filter(|size| limit.is_none_or(|limit| **size <= limit));
-    let model = |size: &u64| Point::plain(*size as f64, fit.t_merge_ns + *size as f64 * fit.ns_per_byte);
+    let model = |size: &u64| Some(Point::plain(*size as f64, fit.takes_ns(1.0, *size as f64)?));
     let measured = curve.iter().map(|(size, ns)| Point::plain(*size as f64, *ns)).collect();
-    let series = vec![fitted(inside.map(model).collect()), marked(baseline, look_of(baseline, 0), measured)];
+    let series =
+        vec![fitted(inside.filter_map(model).collect()), marked(baseline, look_of(baseline, 0), measured)];
     plain_chart(title, series, by_size)
 }
 

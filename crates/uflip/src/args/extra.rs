@@ -166,6 +166,16 @@ pub struct ProofArgs {
     /// The seed they are drawn from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// The seed from a text that nobody chose for it, as the hash of a commit
+    #[arg(long, value_name = "TEXT", conflicts_with = "seed")]
+    pub seed_of: Option<String>,
+    /// Devices drawn to mislead the method instead: random flash translation layers, and
+    /// what no detector was made for (docs/method.md, "A proof that attacks")
+    #[arg(long)]
+    pub adversarial: bool,
+    /// Only this one of them, with all its figures and what it was drawn to be
+    #[arg(long, value_name = "N", requires = "adversarial")]
+    pub device: Option<u64>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

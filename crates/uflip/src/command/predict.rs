@@ -3,7 +3,7 @@
 
 use crate::args::extra::PredictArgs;
 use crate::command::{print, print_json};
-use crate::replay::Replay;
+use crate::replay::{FellBehind, Replay};
 use crate::{input, interrupt, limits, replay, target, usage};
 use anyhow::Context;
 use serde::Serialize;
@@ -46,6 +46,8 @@ struct Simulated {
     write_ns: f64,
     /// Of all flushes.
     flush_ns: f64,
+    /// With `--open-loop`: how late the IOs went to the device; null without.
+    late: Option<FellBehind>,
 }
 
 /// A model's prediction and its errors against what the device really takes.
@@ -107,9 +109,9 @@ fn simulate(args: &PredictArgs, name: &str, trace: &[TraceIo]) -> anyhow::Result
         replay::fill(&mut device)?;
     }
     let how = Replay { wrap: args.wrap, open_loop: args.open_loop };
-    let took = replay::replay(trace, &mut device, how).map_err(usage)?;
+    let replayed = replay::replay(trace, &mut device, how).map_err(usage)?;
     let sum = |modes: &[Mode]| {
-        let mine = took.iter().filter(|io| modes.contains(&io.mode));
+        let mine = replayed.ios.iter().filter(|io| modes.contains(&io.mode));
         mine.filter_map(|io| io.response).map(|r| r.0 as f64).sum::<f64>()
     };
     Ok(Simulated {
@@ -118,6 +120,7 @@ fn simulate(args: &PredictArgs, name: &str, trace: &[TraceIo]) -> anyhow::Result
         read_ns: sum(&[Mode::Read]),
         write_ns: sum(&[Mode::Write, Mode::Flush]),
         flush_ns: sum(&[Mode::Flush]),
+        late: replayed.late,
     })
 }
 
@@ -156,6 +159,20 @@ fn measured_text(facts: &PredictFacts) -> String {
     text + "\n"
 }
 
+/// Whether the device kept up with the trace's instants.
+fn late_text(late: &FellBehind) -> String {
+    let FellBehind { ios, late_ios, mean_ns, max_ns, .. } = late;
+    if *late_ios == 0 {
+        return format!("           kept up: none of {ios} IOs went to it late\n");
+    }
+    format!(
+        "warning    it fell behind: {late_ios} of {ios} IOs went to it late, {} in the mean, at most {}; a program \
+         that does not wait would be held up so long\n",
+        Nanos(*mean_ns as u64),
+        Nanos(*max_ns)
+    )
+}
+
 fn as_text(facts: &PredictFacts) -> String {
     let c = &facts.character;
     let share = |s: Option<f64>| s.map_or("-".to_string(), |s| format!("{:.1} %", s * 100.0));
@@ -186,8 +203,9 @@ fn as_text(facts: &PredictFacts) -> String {
     );
     c.merges_by_log_blocks.iter().for_each(|(logs, n)| text += &format!("{n} with {logs} log blocks; "));
     if let Some(m) = &facts.models.merge {
+        let t_merge = m.t_merge_ns.map_or("not decided".to_string(), |ns| time(Some(ns)));
         let bandwidth = m.bytes_per_s.map_or("-".to_string(), |b| format!("{:.1} MB/s", b / 1e6));
-        text += &format!("\nfitted     T_merge {}, B {bandwidth}", time(Some(m.t_merge_ns)));
+        text += &format!("\nfitted     T_merge {t_merge}, B {bandwidth}");
         text +=
             &m.worst_held_out.map_or(String::new(), |e| format!(", worst held-out error {:.0} %", e * 100.0));
     }
@@ -196,6 +214,7 @@ fn as_text(facts: &PredictFacts) -> String {
         let state = if s.filled { "written once" } else { "new" };
         let (reads, writes) = (time(Some(s.read_ns)), time(Some(s.write_ns)));
         text += &format!("simulated  {} ({state}): reads {reads}, writes {writes}\n", s.device);
+        text += &s.late.as_ref().map_or(String::new(), late_text);
     }
     text += "model                 reads      writes   to measured  to simulated\n";
     for row in &facts.predictions {

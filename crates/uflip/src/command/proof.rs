@@ -6,12 +6,15 @@
 //! profile says is held against the truth (`analysis/src/score.rs`). Same seed, same
 //! figures.
 
+mod adversarial;
+
 use crate::args::extra::ProofArgs;
 use crate::command::{print, print_json};
 use crate::interrupt::{self, STOP};
 use crate::lab;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uflip_analysis::score::{Drifted, KnownFigures, MeasuredFigures, Score, Tally, score};
@@ -28,16 +31,27 @@ use uflip_sim::{KnownDevice, Truth};
 /// Where it is interrupted, or standard output is closed.
 pub fn proof(args: &ProofArgs) -> anyhow::Result<()> {
     interrupt::listen()?;
-    let total = prove(args.devices, args.seed, &STOP)?;
+    let seed = args.seed_of.as_deref().map_or(args.seed, seed_of);
+    if args.adversarial {
+        return adversarial::proof(args, seed);
+    }
+    let total = prove(args.devices, seed, &STOP)?;
     let targets = targets(&total);
     if args.json {
         let targets: Vec<Value> = targets.iter().map(ProofTarget::to_json).collect();
         let mut value = total.to_json();
-        value["seed"] = args.seed.into();
+        value["seed"] = seed.into();
         value["targets"] = targets.into();
         return print_json(&value);
     }
-    print(&as_text(&total, &targets, args.seed))
+    print(&as_text(&total, &targets, seed))
+}
+
+/// A seed from a text (FNV-1a, 64 bits).
+fn seed_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// What the benchmark of a device has: what the truths are about.
@@ -94,7 +108,7 @@ fn expected(truth: &Truth) -> KnownFigures {
     }
 }
 
-fn locked(device: &Mutex<KnownDevice>) -> std::sync::MutexGuard<'_, KnownDevice> {
+fn locked<T>(device: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     device.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
@@ -129,18 +143,31 @@ impl Device for Shared<'_> {
 /// # Errors
 /// What the method says of a device, or where it is stopped.
 pub fn prove(n: u64, seed: u64, stop: &Stop) -> anyhow::Result<Score> {
-    let next = AtomicU64::new(0);
+    let mut total = Score::default();
+    for score in each(0..n, stop, &|number| one(number, seed, stop))? {
+        total.add(&score);
+    }
+    Ok(total)
+}
+
+/// What `measure` says of each of these devices, in their order, on all processors.
+fn each<T: Send>(
+    numbers: Range<u64>,
+    stop: &Stop,
+    measure: &(dyn Fn(u64) -> anyhow::Result<T> + Sync),
+) -> anyhow::Result<Vec<T>> {
+    let (next, n) = (AtomicU64::new(numbers.start), numbers.end - numbers.start);
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let scores = Mutex::new(Vec::new());
+    let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         let all = || {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= n || stop.after_this_run() {
+                if number >= numbers.end || stop.after_this_run() {
                     break;
                 }
-                let result = one(number, seed, stop).with_context(|| format!("device {number}"));
-                scores.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, result));
+                let result = measure(number).with_context(|| format!("device {number}"));
+                done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, result));
             }
         };
         for _ in 1..workers {
@@ -149,16 +176,12 @@ pub fn prove(n: u64, seed: u64, stop: &Stop) -> anyhow::Result<Score> {
         }
         all();
     });
-    let mut scores = scores.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     if stop.after_this_run() {
-        bail!("interrupted after {} of {n} devices", scores.len());
+        bail!("interrupted after {} of {n} devices", done.len());
     }
-    scores.sort_by_key(|(number, _)| *number);
-    let mut total = Score::default();
-    for (_, result) in scores {
-        total.add(&result?);
-    }
-    Ok(total)
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// One of the targets, and what came of it.

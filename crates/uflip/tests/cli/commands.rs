@@ -1,6 +1,6 @@
 //! Each command on a small scratch file, and what bad input is told.
 
-use crate::support::{Loop, expect, finished_runs, skipped, text};
+use crate::support::{FIXED, Loop, expect, finished_runs, skipped, text};
 use std::process::Command;
 
 fn json(text: &str) -> serde_json::Value {
@@ -43,7 +43,7 @@ fn the_main_job_without_any_argument_but_a_small_file() {
 fn the_manifest_tells_how_it_was_measured() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["run", "./f", "-o", "o", "--scratch-size", "16M", "--only", "order", "--seed", "42"];
-    expect(folder.path(), 0, &args);
+    expect(folder.path(), 0, &[&args[..], &["--method", "fixed"]].concat());
     let manifest = std::fs::read_to_string(folder.path().join("o/manifest.json")).unwrap();
     let manifest = json(&manifest);
     let whole = manifest.to_string();
@@ -137,7 +137,8 @@ fn a_plan_says_what_would_happen_and_touches_nothing() {
 #[test]
 fn exports_are_read_by_other_programs() {
     let folder = tempfile::tempdir().unwrap();
-    expect(folder.path(), 0, &["run", "./f", "-o", "o", "--scratch-size", "16M", "--only", "mix,order"]);
+    let args = ["run", "./f", "-o", "o", "--scratch-size", "16M", "--only", "mix,order"];
+    expect(folder.path(), 0, &[&args[..], &FIXED].concat());
     let runs = finished_runs(&folder.path().join("o"));
     let (csv, _) = expect(folder.path(), 0, &["export", "o"]);
     assert_eq!(csv.lines().count(), runs.len() + 1);
@@ -165,11 +166,8 @@ fn a_block_device_needs_its_name_and_says_what_to_type() {
     assert!(!folder.path().join("o").exists(), "a refused target leaves no folder");
     // Reading never needs it.
     expect(folder.path(), 0, &["pattern", device.name(), "--base", "RR", "--io-count", "16"]);
-    let (_, err) = expect(
-        folder.path(),
-        0,
-        &["run", device.name(), "-o", "o", "--only", "order", "--erase-device", device.name()],
-    );
+    let args = ["run", device.name(), "-o", "o", "--only", "order", "--erase-device", device.name()];
+    let (_, err) = expect(folder.path(), 0, &[&args[..], &FIXED].concat());
     assert!(err.contains("will be written"), "the range is not announced:\n{err}");
     let listing = expect(folder.path(), 0, &["devices"]).0;
     assert!(listing.contains(device.name()), "{listing}");
@@ -213,7 +211,8 @@ fn usage_errors_exit_with_2_and_say_what_to_type() {
 #[test]
 fn a_results_folder_is_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
-    expect(folder.path(), 0, &["run", "./f", "-o", "o", "--scratch-size", "16M", "--only", "order"]);
+    let args = ["run", "./f", "-o", "o", "--scratch-size", "16M", "--only", "order"];
+    expect(folder.path(), 0, &[&args[..], &FIXED].concat());
     let before = std::fs::read(folder.path().join("o/runs.ndjson")).unwrap();
     let (_, err) = expect(folder.path(), 1, &["run", "./f", "-o", "o", "--only", "order"]);
     assert!(err.contains("--resume"), "{err}");

@@ -1,7 +1,7 @@
 //! Whose data is on a device, at the level of commands: what is neither blank
 //! nor ours is confirmed by name, whatever a list of signatures knows.
 
-use crate::support::{Loop, expect, finished_runs, is_root, run_in, signal, skipped, text, uflip};
+use crate::support::{FIXED, Loop, expect, finished_runs, is_root, run_in, signal, skipped, text, uflip};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -165,6 +165,7 @@ fn a_benchmark_on_unknown_contents_is_resumed_by_the_same_words() {
     let out = folder.path().join("o");
     let args =
         ["run", device.name(), "-o", "o", "--only", "order", "--seed", "5", "--erase-device", &consent];
+    let args = [&args[..], &FIXED].concat();
     let mut command = uflip();
     command.current_dir(folder.path()).args(args).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the binary starts");

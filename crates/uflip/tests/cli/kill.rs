@@ -1,7 +1,7 @@
 //! A benchmark that is killed at any instant loses at most the run in
 //! progress, and goes on from there.
 
-use crate::support::{finished_runs, read_until, signal, text, uflip, wait_until};
+use crate::support::{FIXED, finished_runs, read_until, signal, text, uflip, wait_until};
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -87,8 +87,8 @@ fn killed_before_the_folder_is_a_benchmark_the_same_command_begins_again() {
         std::fs::create_dir_all(out.join("ios")).unwrap();
         std::fs::write(out.join(".lock"), "").unwrap();
         std::fs::write(out.join(half), "{").unwrap();
-        let args = ["run", "null:64M", "--only", "order", "--budget", "1s", "--seed", "1", "-o", "out"];
-        let output = uflip().current_dir(folder.path()).args(args).output().unwrap();
+        let args = ["run", "null:64M", "--only", "order", "--seed", "1", "-o", "out"];
+        let output = uflip().current_dir(folder.path()).args(args).args(FIXED).output().unwrap();
         assert!(output.status.success(), "{half}: {}", text(&output.stderr));
         assert!(!out.join(half).exists(), "{half} is gone");
     }
@@ -98,18 +98,17 @@ fn killed_before_the_folder_is_a_benchmark_the_same_command_begins_again() {
 fn one_interrupt_finishes_the_run_and_says_how_to_resume() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let child = benchmark(folder.path()).spawn().unwrap();
-    while finished_runs(&out).len() < 3 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let child = benchmark(folder.path()).args(FIXED).spawn().unwrap();
+    wait_until("three runs", || finished_runs(&out).len() >= 3);
     signal(child.id(), "INT");
     let output = child.wait_with_output().unwrap();
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("--resume"), "{err}");
     check_whole(&out);
-    assert!(benchmark(folder.path()).output().unwrap().status.success());
-    check_whole(&out);
+    let before = finished_runs(&out).len();
+    assert!(benchmark(folder.path()).args(FIXED).output().unwrap().status.success());
+    assert!(check_whole(&out).len() > before);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod faultfs;
 mod faults;
 mod flags;
 mod format1;
+mod format_fields;
 mod harm;
 mod house;
 mod integrity;

@@ -4,7 +4,7 @@
 //!
 //! All of it happens on loop devices over files of a temporary folder.
 
-use crate::support::{expect, is_root, loop_turn, run_in, skipped, text, uflip};
+use crate::support::{expect, is_root, loop_turn, run_in, skipped, text, uflip, wait_until};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -513,7 +513,13 @@ fn nobody_takes_what_lies_beneath_while_it_is_measured() {
         claim().is_err_and(|error| error.kind() == std::io::ErrorKind::ResourceBusy)
     });
     // Not the glance before the writes, but for as long as they go on.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let stat = format!("/sys/block/{}/stat", upper.file_name().unwrap().to_string_lossy());
+    let writes = || {
+        let counts = std::fs::read_to_string(&stat).unwrap();
+        counts.split_whitespace().nth(4).unwrap().parse::<u64>().unwrap()
+    };
+    let before = writes();
+    wait_until("five writes more", || writes() >= before + 5);
     let kept = claim().is_err();
     child.kill().unwrap();
     child.wait().unwrap();

@@ -1,7 +1,7 @@
 //! Scratch files in the hands of others: what is not ours is neither written
 //! nor removed, and holes are never measured in silence.
 
-use crate::support::{expect, finished_runs, is_root, run_in, signal, skipped, text, uflip};
+use crate::support::{expect, finished_runs, is_root, run_in, signal, skipped, text, uflip, wait_until};
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -243,10 +243,13 @@ fn a_file_cut_and_grown_again_in_the_middle_is_a_finding() {
     let mut command = uflip();
     command.current_dir(folder.path()).args(["job", "./f", "a.job", "-o", "o"]);
     let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    while !folder.path().join("o/plan.json").exists() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    std::thread::sleep(Duration::from_millis(400));
+    // In the middle of its first run: it has read more than the file has bytes.
+    let counts = format!("/proc/{}/io", child.id());
+    let read = || {
+        let counts = std::fs::read_to_string(&counts).ok()?;
+        counts.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse::<u64>().ok())
+    };
+    wait_until("its reads are on their way", || read().is_some_and(|bytes| bytes > length + (8 << 20)));
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(12 << 20).unwrap();
     file.set_len(length).unwrap();

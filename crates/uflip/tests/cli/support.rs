@@ -55,6 +55,10 @@ pub fn read_until(said: &mut impl std::io::BufRead, part: &str) -> String {
     text
 }
 
+/// Options of a benchmark whose lengths and device state are not what a test is about:
+/// nothing is calibrated and nothing is written beforehand.
+pub const FIXED: [&str; 4] = ["--method", "fixed", "--state", "none"];
+
 /// Waits until `done`; fails with `what` after a minute.
 #[track_caller]
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {

@@ -65,6 +65,39 @@ fn phases_and_pause_come_from_the_calibration_runs() {
     assert_eq!(found.baseline_ms.rw, plain.baseline_ms.rw, "means are of the plan's own runs");
 }
 
+/// Memoright with seeds 4, 5, 23 and 2: 216, 225, 177 and 288 where the truth is 32 and the
+/// baseline's own runs say 33.
+#[test]
+fn runs_that_agree_overrule_a_long_run_outside_of_their_range_and_that_is_said() {
+    let mut made = device(&TABLE_3[1]);
+    let own = |r: &&mut super::Made| r.baseline == "RW" && r.point.is_none();
+    made.runs.iter_mut().filter(own).for_each(|r| r.start_up = (33, 0.4));
+    let with = |ios: Option<u64>| {
+        let mut found = calibration();
+        match ios {
+            Some(ios) => found["baselines"]["RW"]["start_up"]["ios"] = ios.into(),
+            None => found["baselines"]["RW"]["start_up"] = Value::Null,
+        }
+        let calibration = Some(serde_json::from_value(found).expect("a calibration"));
+        let contents = uflip_store::StoreContents { calibration, ..made.contents() };
+        build_from(&contents, &|row: &RunRow| Ok(records(&made.runs[row.spec.id as usize], row.spec.id)))
+            .unwrap()
+    };
+    for (long, range, finding) in [
+        (Some(216), Some([33.0, 216.0]), true),
+        (Some(288), Some([33.0, 288.0]), true),
+        (None, Some([33.0, 33.0]), true),
+        (Some(40), Some([33.0, 33.0]), false),
+    ] {
+        let profile = with(long);
+        let told = if finding { Some(33) } else { long };
+        assert_eq!(profile.start_up_ios.rw, told, "{long:?}");
+        assert_eq!(profile.start_up_ios.evidence["RW"].range, range, "{long:?}");
+        let said = profile.soundness.iter().find(|f| f.code == "start_up_unclear");
+        assert_eq!(said.map(|f| f.severity), finding.then_some(Severity::Warning), "{long:?}");
+    }
+}
+
 /// One thing wrong at a time, and the finding it makes.
 #[test]
 fn what_is_wrong_is_a_finding() {

@@ -125,6 +125,56 @@ fn samsungs_alignment_unit_is_16_kib() {
     assert_eq!(alignment(&curve([(512, 30.0), (1024, 30.0)]), &ms(18.0)).unwrap().unit_bytes, None);
 }
 
+/// A page of 2 KiB and a row of 8 KiB; a unit of 4 KiB and one of 32 KiB: the advice is the
+/// unit that takes most of the penalty, not the last that has any.
+#[test]
+fn each_unit_has_its_own_penalty_and_the_advice_is_the_one_that_takes_most() {
+    for (small, large, below, rest) in [(2048, 8192, 3.2, 1.17), (4096, 32768, 2.8, 1.33)] {
+        let cost = |s: i64| match s {
+            _ if s % small != 0 => below,
+            _ if s % large != 0 => rest,
+            _ => 1.0,
+        };
+        let found = alignment(&curve((0..=6).map(|k| (512i64 << k, cost(512 << k)))), &ms(1.0)).unwrap();
+        assert_eq!(found.unit_bytes, Some(small));
+        assert!((found.penalty.ratio - below).abs() < 1e-9);
+        let levels: Vec<(i64, f64)> = found.levels.iter().map(|l| (l.unit_bytes, l.penalty.ratio)).collect();
+        assert_eq!(levels, [(small, below), (large, rest)]);
+        assert!(
+            found.levels.iter().all(|l| l.penalty.low < l.penalty.ratio && l.penalty.ratio < l.penalty.high)
+        );
+    }
+    // Where less than half is gone below, the larger one is the advice.
+    let cost = |s: i64| {
+        if s % 2048 != 0 {
+            2.0
+        } else if s % 8192 != 0 {
+            1.7
+        } else {
+            1.0
+        }
+    };
+    let found = alignment(&curve((0..=6).map(|k| (512i64 << k, cost(512 << k)))), &ms(1.0)).unwrap();
+    assert_eq!(found.unit_bytes, Some(8192));
+}
+
+/// Random writes of 1.05 ms up to 8 MB, SW 1.01, RW 3.31: a quarter of RW is less than SW.
+#[test]
+fn small_areas_help_where_random_writes_cost_a_few_times_sequential_ones() {
+    for ratio in [1.6, 2.0, 3.0, 3.28, 4.0, 4.4, 6.0, 12.0] {
+        let (sw, rw) = (1.01, 1.01 * ratio);
+        let cost = |size: i64| {
+            if size <= 8 * MIB { 1.05 } else { rw * (1.0 - 0.1 * (8 * MIB) as f64 / size as f64) }
+        };
+        let found =
+            locality(&curve((0..=11).map(|k| ((32 << 10) << k, cost((32 << 10) << k)))), &ms(rw), &ms(sw));
+        assert_eq!(found.map(|k| k.value), Some(8 * MIB), "x{ratio}");
+        let cost = |n: i64| if n <= 4 { 1.05 } else { rw };
+        let found = partitions(&curve((0..=8).map(|k| (1 << k, cost(1 << k)))), &ms(sw), &ms(rw));
+        assert_eq!(found.map(|k| k.value), Some(4), "x{ratio}");
+    }
+}
+
 /// Memoright: 70 us for SR and SW, 115 us for RR, and 0.3 to 0.4 ms at 32 KiB.
 #[test]
 fn granularity_lines_give_latency_and_cost() {
@@ -159,11 +209,11 @@ fn where_random_writes_are_cheap_there_is_no_locality_and_partitions_compare_wit
 fn a_cost_about_the_limit_makes_the_knee_uncertain() {
     // RW / 4 is 25: 24 at 4 is cheap by its mean only, 25.5 at 8 only may be.
     let found =
-        locality(&curve([(1, 10.0), (2, 10.0), (4, 24.0), (8, 25.5), (16, 60.0)]), &ms(100.0), &ms(10.0));
+        locality(&curve([(1, 10.0), (2, 10.0), (4, 24.0), (8, 25.5), (16, 60.0)]), &ms(100.0), &ms(5.0));
     let found = found.expect("a knee");
     assert_eq!((found.at_least, found.value, found.at_most), (Some(2), 4, 8));
     // A point that may be cheap does not end the stretch.
-    let gap = locality(&curve([(1, 10.0), (2, 25.5), (4, 10.0), (8, 60.0)]), &ms(100.0), &ms(10.0)).unwrap();
+    let gap = locality(&curve([(1, 10.0), (2, 25.5), (4, 10.0), (8, 60.0)]), &ms(100.0), &ms(5.0)).unwrap();
     assert_eq!((gap.at_least, gap.value), (Some(1), 4));
 }
 
