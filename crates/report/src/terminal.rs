@@ -440,7 +440,13 @@ fn table(section: &Section, values: &[(i64, &str)], measured: Vec<f64>, style: S
         }
     }
     let note = if spans { ", with the smallest and largest mean of the repeats" } else { "" };
-    wrap(&format!("Mean response time in {unit}{note}."), "  ", style, out, |t| paint(t, "2", style));
+    wrap(
+        &format!("Mean response time in {unit}, without the start-up that was found{note}."),
+        "  ",
+        style,
+        out,
+        |t| paint(t, "2", style),
+    );
 }
 
 fn cell(point: Option<&CurvePoint>, scale: f64, span: bool) -> String {

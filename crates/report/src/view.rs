@@ -2,8 +2,8 @@
 //!
 //! Method: [`build`] sorts the rows of a store into the four baselines and the
 //! micro-benchmarks. A point's mean, its interval, write amplification and energy are
-//! the profile's; what the profile has no level of is what its rows say, by the same
-//! crate's rule (`profile::of_repeats`), which also gives the span of the repeats. What
+//! the profile's, and so is the span of the repeats; what the profile has no level of is what its
+//! rows say, by the same crate's rule (`profile::of_repeats`). What
 //! the profile reads off the curves is added as marks and sentences (`view/marks.rs`,
 //! `view/words.rs`). Nothing is measured, read from records or computed here.
 //!
@@ -173,11 +173,11 @@ pub struct CurvePoint {
     pub value: i64,
     /// The value as a person reads it.
     pub label: String,
-    /// Mean over the repeats.
+    /// Mean over the repeats' means: the profile's level, else that of the rows.
     pub mean_ns: Option<f64>,
-    /// The smallest repeat's mean.
+    /// The smallest of these means; `None` where the profile does not tell.
     pub min_ns: Option<f64>,
-    /// The largest repeat's mean.
+    /// The largest of them.
     pub max_ns: Option<f64>,
     /// The 95 % confidence interval of the mean, by the profile.
     #[serde(default)]
@@ -327,7 +327,11 @@ fn levels(section: &mut Section, profile: &Profile) {
         let Some(levels) = profile.curves.iter().find(same) else { continue };
         for point in &mut series.points {
             let level = levels.points.iter().find(|l| l.value == point.value);
-            point.mean_ns = level.map(|l| l.mean_ms * 1e6).or(point.mean_ns);
+            if let Some(level) = level {
+                // The span is of the means that the level is the mean of, or it is none.
+                let [min, max] = level.repeats_ms.map_or([None; 2], |ends| ends.map(|ms| Some(ms * 1e6)));
+                (point.mean_ns, point.min_ns, point.max_ns) = (Some(level.mean_ms * 1e6), min, max);
+            }
             point.ci95_ns = level.and_then(|l| l.ci95).map(|ends| ends.map(|ms| ms * 1e6));
             // Profiles of before these fields have none.
             point.write_amplification =

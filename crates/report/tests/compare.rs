@@ -148,7 +148,14 @@ fn figures_have_the_numbers_of_the_report() {
     let subject = Subject::new("a", contents).expect("a subject");
     let row = uflip_analysis::profile::table3_row(&subject.profile);
     let out = folder.path().join("figures");
-    let written = figures::write(&[subject], &out).expect("figures");
+    let mut subjects = [subject];
+    for within in ["a/ios", "a/ios/more", "a/set-aside"] {
+        let refused = figures::write(&subjects, &folder.path().join(within)).expect_err("records are there");
+        assert!(refused.to_string().contains("keep records"), "{refused}");
+        assert_eq!(folder.path().join(within).exists(), within == "a/ios", "nothing was made");
+    }
+    subjects[0].name = "\u{1b}[31ma\u{7}\u{202e}".into();
+    let written = figures::write(&subjects, &out).expect("figures");
     let text = |name: &str| std::fs::read_to_string(out.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let csv = text("locality.csv");
     let mut lines = csv.lines();
@@ -172,6 +179,10 @@ fn figures_have_the_numbers_of_the_report() {
     let table: Vec<String> =
         text("table3.csv").lines().nth(1).expect("a row").split(',').map(str::to_string).collect();
     assert_eq!(table[4].parse().ok(), row.rw_ms);
+    for name in ["table3.csv", "table3.md", "table3.tex"] {
+        let shown = text(name);
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{name}: {shown:?}");
+    }
     assert_eq!(table[5], "", "no pause was measured: an empty field, not 0");
     let trace = text("figure3.csv");
     let records =

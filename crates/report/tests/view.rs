@@ -98,7 +98,8 @@ fn a_point_with_repeats_has_one_figure_wherever_it_is_shown() {
     };
     keep_counted(&mut store, &point_run(0, "RW", 4096, 0), 2_000_000, Some(counted(1000, 10_000)));
     keep_counted(&mut store, &point_run(1, "RW", 4096, 1), 4_000_000, Some(counted(9000, 9000)));
-    keep(&mut store, &point_run(2, "RW", 8192, 0), 8_000_000);
+    // A mean of four digits, 8.123, below the run's own.
+    keep(&mut store, &point_run(2, "RW", 8192, 0), 8_123_456);
     drop(store);
     let contents = Store::open(dir.path()).unwrap();
     let made = profile::build(&contents).unwrap();
@@ -117,6 +118,9 @@ fn a_point_with_repeats_has_one_figure_wherever_it_is_shown() {
         assert_eq!(point.mean_ns, in_profile["mean_ms"].as_f64().map(|ms| ms * 1e6));
         assert_eq!(point.write_amplification, in_profile["write_amplification"].as_f64());
         assert_eq!(point.energy_uj_per_io, in_profile["energy_uj_per_io"].as_f64());
+        assert_eq!((point.min_ns, point.max_ns), (Some(2_000_000.0), Some(4_000_000.0)));
+        let single = &view.sections[0].series[0].points[1];
+        assert_eq!((single.min_ns, single.max_ns), (single.mean_ns, single.mean_ns), "one run has no span");
     }
     let style = terminal::Style { width: 80, color: false, ascii: true };
     let text = terminal::render_with(&shown, style);

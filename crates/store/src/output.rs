@@ -18,7 +18,7 @@
 
 use crate::error::{StoreError, path_error};
 use crate::files::{Temporary, sync_dir};
-use crate::store::{folder_of_kept, is_kept_in};
+use crate::store::{folder_of_kept, is_kept_in, records_of};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -59,6 +59,24 @@ enum OutputPlace {
 /// As [`Output::create`], as far as it can be known without opening anything.
 pub fn check(path: &Path) -> Result<(), StoreError> {
     place(path).map(|_| ())
+}
+
+/// Whether the folder `path` can take outputs: it is not what a results folder keeps its
+/// records or what was set aside in, whether that is there already or not.
+///
+/// # Errors
+/// [`StoreError::Refused`], with what to type instead.
+pub fn check_folder(path: &Path) -> Result<(), StoreError> {
+    let real = path.canonicalize().or_else(|_| std::path::absolute(path));
+    let real = real.map_err(path_error("cannot write", path))?;
+    match real.ancestors().find_map(records_of) {
+        None => Ok(()),
+        Some(results) => {
+            let why =
+                format!("is where the results in {} keep records; name another folder", results.display());
+            Err(refused(path, &why))
+        }
+    }
 }
 
 /// Whether `path` can be an output of what is measured on `target`, where that has a path: it would take the

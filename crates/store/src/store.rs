@@ -106,10 +106,19 @@ pub(crate) mod names {
 pub(crate) fn folder_of_kept(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let (name, folder) = (path.file_name()?.to_str()?, path.parent()?.canonicalize().ok()?);
-    let is_store = |folder: &Path| folder.join(MANIFEST).exists() || folder.join(names::RUNS).exists();
-    if is_whole(name) && name != REPORT && is_store(&folder) {
+    let whole = (is_whole(name) && name != REPORT) || [names::IOS, names::ASIDE].contains(&name);
+    if whole && is_store(&folder) {
         return Some(folder);
     }
+    records_of(&folder)
+}
+
+fn is_store(folder: &Path) -> bool {
+    folder.join(MANIFEST).exists() || folder.join(names::RUNS).exists()
+}
+
+/// The results folder that keeps records in `folder`, or what it set aside.
+pub(crate) fn records_of(folder: &Path) -> Option<PathBuf> {
     let within = folder.file_name().is_some_and(|name| name == names::IOS || name == names::ASIDE);
     let above = folder.parent().filter(|_| within)?;
     is_store(above).then(|| above.to_path_buf())

@@ -77,6 +77,8 @@ pub(super) fn all_figures(subjects: &[Subject]) -> Vec<ComparedFigure> {
     writes(subjects, &mut all);
     granularity(subjects, &mut all);
     effects(subjects, &mut all);
+    queue(subjects, &mut all);
+    device_work(subjects, &mut all);
     all
 }
 
@@ -187,10 +189,23 @@ fn granularity(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
             scale,
             stepped,
         };
-        let latency: Get<'_> = &|p| per(&p.granularity.latency_us, b, |v| v);
+        // Where no line describes the curve there is no such figure.
+        fn line(p: &Profile, b: Baseline, of: &Per<f64>) -> Option<f64> {
+            of.of(b).filter(|_| p.granularity.linear.of(b) != Some(false))
+        }
+        let latency: Get<'_> = &|p| {
+            let of = &p.granularity.latency_us;
+            (line(p, b, of), of.evidence.get(&b))
+        };
         all.push(field(subjects, told("latency_us", "latency", Unit::Ns, 1e3, false), latency));
-        let slope: Get<'_> = &|p| per(&p.granularity.us_per_kib, b, |v| v);
+        let slope: Get<'_> = &|p| {
+            let of = &p.granularity.us_per_kib;
+            (line(p, b, of), of.evidence.get(&b))
+        };
         all.push(field(subjects, told("us_per_kib", "per KiB", Unit::Ns, 1e3, false), slope));
+        let saturation: Get<'_> = &|p| per(&p.granularity.saturation_bytes, b, |n| n as f64);
+        let title = "90 % of best MB/s from";
+        all.push(field(subjects, told("saturation_bytes", title, Unit::Bytes, 1.0, true), saturation));
     }
 }
 
@@ -215,6 +230,57 @@ fn effects(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
         let worst: Get<'_> = &|p| of(pick(p).worst, &pick(p).evidence, "worst");
         all.push(field(subjects, told("worst", "worst"), worst));
     }
+}
+
+/// What several requests under way gain.
+fn queue(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
+    for b in Baseline::ALL {
+        let told = |name: &str, title: &str, unit, better, stepped| Field {
+            name: format!("queue_depth.{name}.{}", b.name()),
+            group: "Queue depth",
+            title: format!("{} {title}", b.name()),
+            unit,
+            better,
+            scale: 1.0,
+            stepped,
+        };
+        let gain: Get<'_> = &|p| per(&p.queue_depth.gain, b, |v| v);
+        all.push(field(
+            subjects,
+            told("gain", "best, times depth 1", Unit::Times, Better::Higher, false),
+            gain,
+        ));
+        let enough: Get<'_> = &|p| per(&p.queue_depth.enough, b, |n| n as f64);
+        let title = "hardly grows from depth";
+        all.push(field(subjects, told("enough", title, Unit::Count, Better::Neither, true), enough));
+    }
+}
+
+/// What the device counted of its own work.
+fn device_work(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
+    let told = |name: String, title: String, unit, better| Field {
+        name: format!("device_work.{name}"),
+        group: "The device's own work",
+        title,
+        unit,
+        better,
+        scale: 1.0,
+        stepped: false,
+    };
+    for b in Baseline::ALL {
+        let get: Get<'_> = &|p| per(&p.device_work.write_amplification, b, |v| v);
+        let (name, title) = (format!("write_amplification.{b}"), format!("{b} write amplification"));
+        all.push(field(subjects, told(name, title, Unit::Times, Better::Lower), get));
+        let get: Get<'_> = &|p| per(&p.device_work.energy_uj_per_io, b, |v| v);
+        let (name, title) = (format!("energy_uj_per_io.{b}"), format!("{b} energy of an IO, uJ"));
+        all.push(field(subjects, told(name, title, Unit::Count, Better::Lower), get));
+    }
+    let amplification: Get<'_> = &|p| (p.device_work.write_amplification_of_all, None);
+    let (name, title) = ("write_amplification_of_all".into(), "all runs, write amplification".into());
+    all.push(field(subjects, told(name, title, Unit::Times, Better::Lower), amplification));
+    let energy: Get<'_> = &|p| (p.device_work.energy_j, None);
+    let (name, title) = ("energy_j".into(), "all runs, J".into());
+    all.push(field(subjects, told(name, title, Unit::Count, Better::Neither), energy));
 }
 
 /// Every curve that any subject has, in the papers' order.

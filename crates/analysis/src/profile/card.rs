@@ -83,6 +83,9 @@ fn baselines(out: &mut String, p: &Profile) {
         "mean ms", "95 % interval", "start-up", "period", "latency", "per KiB"
     );
     for b in Baseline::ALL {
+        // Where no line describes the curve, its parameters are none.
+        let line =
+            |text: String| if p.granularity.linear.of(b) == Some(false) { "no line".into() } else { text };
         let ci95 = p.baseline_ms.evidence.get(&b).and_then(|e| e.ci95);
         let _ = writeln!(
             out,
@@ -92,8 +95,8 @@ fn baselines(out: &mut String, p: &Profile) {
             ci95.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", three(low), three(high))),
             cell(&p.start_up_ios, b, |n| n.to_string()),
             cell(&p.period_ios, b, three),
-            cell(&p.granularity.latency_us, b, |v| format!("{} us", three(v))),
-            cell(&p.granularity.us_per_kib, b, |v| format!("{} us", three(v))),
+            line(cell(&p.granularity.latency_us, b, |v| format!("{} us", three(v)))),
+            line(cell(&p.granularity.us_per_kib, b, |v| format!("{} us", three(v)))),
         );
     }
     let percent = |between: Option<Between>| {

@@ -31,6 +31,10 @@ pub struct PointLevel {
     pub mean_ms: f64,
     /// Its 95 % confidence interval; null where the runs are too short for one.
     pub ci95: Option<[f64; 2]>,
+    /// The smallest and the largest of the repeats' means that `mean_ms` is the mean of,
+    /// of the same running phases; null in profiles of before this field.
+    #[serde(default)]
+    pub repeats_ms: Option<[f64; 2]>,
     /// Bytes programmed for each byte that the host wrote; null where the device does
     /// not tell, and in profiles of before this field.
     #[serde(default)]
@@ -86,6 +90,7 @@ pub(super) fn curves(facts: &Facts, rows: &[RunRow]) -> Vec<CurveLevels> {
             value: p.value,
             mean_ms: rounded(p.level.mean_ns / 1e6),
             ci95: closed.then(|| ends.map(|e| rounded(e / 1e6))),
+            repeats_ms: Some(p.repeats_ns.map(|ns| rounded(ns / 1e6))),
             write_amplification,
             energy_uj_per_io,
         }

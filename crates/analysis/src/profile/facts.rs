@@ -78,6 +78,8 @@ pub(super) struct CurveFacts {
     pub(super) value: i64,
     pub(super) label: String,
     pub(super) level: Level,
+    /// The smallest and the largest of the repeats' means that `level` is the mean of.
+    pub(super) repeats_ns: [f64; 2],
     pub(super) runs: Vec<u32>,
     /// IOs of each pattern of a mix.
     pub(super) by_pattern: [u64; 2],

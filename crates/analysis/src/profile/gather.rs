@@ -226,10 +226,13 @@ fn point(group: &[&RunRow], facts: &Facts, source: &Source<'_>) -> Result<Option
     }
     let levels: Vec<Level> = summed.iter().map(|(_, level, _)| *level).collect();
     let at = group.first().and_then(|r| r.spec.belongs.varying());
+    let means = || levels.iter().map(|level| level.mean_ns);
+    let repeats_ns = [means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max)];
     Ok(at.zip(together(&levels)).map(|((_, value, label), level)| CurveFacts {
         value,
         label,
         level,
+        repeats_ns,
         runs: summed.iter().map(|(run, _, _)| *run).collect(),
         by_pattern: summed.iter().fold([0, 0], |[a, b], (_, _, of)| [a + of[0], b + of[1]]),
         spread: spread(&running, None, SPREAD_LIMIT),

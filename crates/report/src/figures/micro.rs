@@ -39,7 +39,7 @@ fn figure(section: &Section, target: &str) -> Option<Figure> {
     let curves = section.series.iter().enumerate();
     let series = curves.map(|(at, s)| series_of(at, s, |value| across.at(value as f64))).collect();
     let caption = format!(
-        "{} (mean of the running phase, whiskers from the smallest to the largest repeat). {target}",
+        "{} (mean without the start-up that was found, whiskers from the smallest to the largest repeat). {target}",
         section.title
     );
     Some(Figure {

@@ -16,6 +16,7 @@ use crate::view::{self, BaselineSeries, Section};
 use std::fmt::Write;
 use uflip_analysis::compare::Subject;
 use uflip_analysis::profile::table3::{Table3Row, factor_text, table3_row};
+use uflip_device::identity::printable;
 use uflip_measure::{Baseline, MicroBenchmark};
 use uflip_store::manifest::TargetFacts;
 
@@ -71,7 +72,7 @@ pub(super) fn device(subject: &Subject) -> String {
         _ => None,
     };
     let name = described.unwrap_or(subject.name.as_str());
-    name.chars().take(40).collect()
+    printable(name).chars().take(40).collect()
 }
 
 /// Figure 8, of all subjects that were measured for it.
