@@ -36,6 +36,7 @@ use uflip_device::identity::DeviceFacts;
 use uflip_measure::detect::knee::{CostRatio, Level, SAME};
 use uflip_measure::detect::level::{KnownLevel, PRINTED, ratio_at};
 use uflip_measure::detect::verdict::{Decision, above, corrected};
+use uflip_measure::run::CurveId;
 use uflip_measure::{Plan, Step};
 use uflip_store::contents::StoreContents;
 use uflip_store::damage::PLAN_EDITED;
@@ -166,10 +167,9 @@ pub struct ComparedFigure {
 /// One curve of all subjects.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedCurve {
-    /// `granularity`, …
-    pub micro_benchmark: String,
-    /// `SR`, …, or a mix's `SR/RW`.
-    pub baseline: String,
+    /// Of which chart, and which of its curves.
+    #[serde(flatten)]
+    pub id: CurveId,
     /// `IOSize`, …
     pub parameter: String,
     /// By rising value, all that any subject has.

@@ -159,8 +159,18 @@ pub struct BatchSeries {
     pub run: u32,
     /// The job's line.
     pub line: String,
+    /// The line with what else varies in it besides pattern and block size; empty in
+    /// files of before this field.
+    #[serde(default)]
+    pub section: String,
+    /// Which pattern; `None` in files of before this field.
+    #[serde(default)]
+    pub baseline: Option<Baseline>,
     /// IOSize.
     pub block_bytes: Bytes,
+    /// From 0.
+    #[serde(default)]
+    pub repeat: u32,
     /// IOs in a batch; the last may have fewer.
     pub batch_ios: usize,
     /// Seconds that each batch took.
@@ -434,9 +444,18 @@ fn long_series(
     } else {
         long::series(ios, &|take| read_row_groups(path, |_, records| take(records)))?
     };
-    let (block_bytes, line) = (run.block, run.line.clone());
+    let line = run.line.clone();
     out.spikes.extend(found.map(|spikes| SeriesSpikes { run: id, line: line.clone(), spikes }));
-    out.series.push(BatchSeries { run: id, line, block_bytes, batch_ios, batch_s });
+    out.series.push(BatchSeries {
+        run: id,
+        line,
+        section: run.section(),
+        baseline: Some(run.baseline),
+        block_bytes: run.block,
+        repeat: run.repeat,
+        batch_ios,
+        batch_s,
+    });
     Ok(())
 }
 

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod demo;
 pub mod job_report;
 pub mod judge;
 pub mod known_devices;

@@ -267,15 +267,47 @@ pub fn predict(models: &Models, trace: &[TraceIo]) -> Vec<Prediction> {
     all.into_iter().map(one).collect()
 }
 
-/// The sum of the trace's response times, flushes included where the trace has
-/// theirs, as they are part of what a sync costs; `None` where that of a read or
-/// write is missing.
+/// What the trace took: the sum of its response times, flushes included where the trace has
+/// theirs, as they are part of what a sync costs; where requests overlap, the time in
+/// which any was under way. `None` where the response time of a read or write is missing.
 pub fn measured_ns(trace: &[TraceIo]) -> Option<f64> {
     let ns = |io: &TraceIo| io.response.map(|r| r.0 as f64);
     let moving = trace.iter().filter(|io| matches!(io.mode, Mode::Read | Mode::Write));
     let sum: Option<f64> = moving.map(ns).sum();
     let flushes: f64 = trace.iter().filter(|io| io.mode == Mode::Flush).filter_map(ns).sum();
-    sum.map(|ns| ns + flushes).filter(|ns| *ns > 0.0)
+    let sum = sum.map(|ns| ns + flushes).filter(|ns| *ns > 0.0)?;
+    let busy = busy_ns(trace);
+    Some(if busy > 0.0 && sum > OVERLAPPING * busy { busy } else { sum })
+}
+
+/// Requests under way on average, while any was, from where clocks of microseconds
+/// cannot make it of requests that follow one another.
+const OVERLAPPING: f64 = 1.02;
+
+/// Requests under way on average while any was, where the trace tells when they were and
+/// they overlap: response times then hold the wait for others, and [`measured_ns`] is the
+/// time in which any was under way.
+pub fn mean_under_way(trace: &[TraceIo]) -> Option<f64> {
+    let busy = busy_ns(trace);
+    let responses = trace.iter().filter(|io| io.mode != Mode::Trim).filter_map(|io| io.response);
+    let sum: f64 = responses.map(|r| r.0 as f64).sum();
+    (busy > 0.0 && sum > OVERLAPPING * busy).then(|| sum / busy)
+}
+
+/// The time in which a read, write or flush was under way; 0 for a trace without times.
+fn busy_ns(trace: &[TraceIo]) -> f64 {
+    if trace.iter().all(|io| io.at == trace[0].at) && trace.len() > 1 {
+        return 0.0;
+    }
+    let of = |io: &TraceIo| Some((io.at.0, io.at.0.saturating_add(io.response?.0)));
+    let mut spans: Vec<(u64, u64)> = trace.iter().filter(|io| io.mode != Mode::Trim).filter_map(of).collect();
+    spans.sort_unstable();
+    let (mut busy, mut until) = (0, 0);
+    for (from, to) in spans {
+        busy += to.saturating_sub(from.max(until));
+        until = until.max(to);
+    }
+    busy as f64
 }
 
 #[cfg(test)]

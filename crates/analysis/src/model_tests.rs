@@ -80,3 +80,16 @@ fn a_trace_costs_what_its_parts_cost() {
     let none = predict(&Models::default(), &trace);
     assert!(none.iter().all(|p| p.read_ns.is_none() && p.write_ns.is_none() && p.relative_error.is_none()));
 }
+
+/// Two requests at once, 100 ns each, then one alone: 200 ns of the device's time, not 300.
+#[test]
+fn what_overlaps_took_the_time_in_which_any_was_under_way() {
+    let at = |at: u64, mode: Mode| TraceIo { at: Nanos(at), ..io(0, 4096, mode, 100) };
+    let deep = [at(0, Mode::Write), at(0, Mode::Write), at(150, Mode::Write)];
+    assert_eq!((measured_ns(&deep), mean_under_way(&deep)), (Some(200.0), Some(1.5)));
+    let serial = [at(0, Mode::Write), at(100, Mode::Read), at(250, Mode::Write)];
+    assert_eq!((measured_ns(&serial), mean_under_way(&serial)), (Some(300.0), None));
+    let timeless = [at(0, Mode::Write), at(0, Mode::Write)];
+    assert_eq!((measured_ns(&timeless), mean_under_way(&timeless)), (Some(200.0), None), "no times");
+    assert_eq!((measured_ns(&[at(0, Mode::Trim)]), mean_under_way(&[])), (None, None));
+}

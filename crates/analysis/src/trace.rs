@@ -43,6 +43,8 @@ pub struct Character {
     pub writes: u64,
     /// Flushes.
     pub flushes: u64,
+    /// Trims, which no model predicts.
+    pub trims: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
@@ -152,7 +154,7 @@ pub fn character(trace: &[TraceIo], logical_block: Bytes) -> Character {
             Mode::Read => (c.reads, c.read_bytes) = (c.reads + 1, c.read_bytes + u64::from(io.size)),
             Mode::Write => (c.writes, c.write_bytes) = (c.writes + 1, c.write_bytes + u64::from(io.size)),
             Mode::Flush => c.flushes += 1,
-            Mode::Trim => {}
+            Mode::Trim => c.trims += 1,
         }
         if io.size == 0 || matches!(io.mode, Mode::Flush | Mode::Trim) {
             continue;

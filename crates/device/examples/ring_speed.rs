@@ -1,5 +1,5 @@
 //! The io_uring loop alone: random 4 KiB reads of a block device or file with
-//! O_DIRECT, nothing is written. Arguments: path, queue depth, IOs.
+//! O_DIRECT, nothing is written. Arguments: path, queue depth, IOs, runs (2).
 //! `cargo run --release -p uflip-device --example ring_speed -- PATH 32 200000`
 
 use std::fs::OpenOptions;
@@ -32,7 +32,8 @@ fn main() {
     });
     let mut device = RealDevice::new("it", geometry, options, Key::DEVICE, opener).expect("it opens");
     let stop = Stop::new();
-    for _ in 0..2 {
+    let runs: u32 = args.next().map_or(2, |a| a.parse().expect("runs"));
+    for _ in 0..runs {
         let mut rng = Rng::new(7);
         let stream = (0..ios).map(move |_| Io {
             arrival: Arrival::CONSECUTIVE,

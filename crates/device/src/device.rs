@@ -8,7 +8,7 @@
 
 use crate::counters::Counters;
 use crate::incident::Incidents;
-use crate::io::{Io, IoRecord};
+use crate::io::{Arrival, Io, IoRecord};
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -252,6 +252,21 @@ pub enum DeviceError {
         /// What was moved, in bytes.
         moved: u64,
     },
+    /// A response time longer than a record can tell.
+    #[error(
+        "{mode} of {size} bytes at offset {offset}: its response time is longer than the 18 minutes that a record \
+         can tell; {}", if *open { OVERLOADED } else { STUCK }
+    )]
+    LongResponse {
+        /// `read`, `write`, …
+        mode: &'static str,
+        /// In bytes.
+        offset: u64,
+        /// In bytes.
+        size: u64,
+        /// True where it counts from the instant that the IO was due.
+        open: bool,
+    },
     /// Opening or preparing failed.
     #[error("{what} {path}: {source}", path = path.display())]
     Path {
@@ -267,6 +282,31 @@ pub enum DeviceError {
     Other(String),
 }
 
+/// What to do about an open loop that falls ever further behind.
+const OVERLOADED: &str = "the device falls ever further behind the rate; type a lower one or fewer IOs";
+/// What to do about a single IO that takes so long.
+const STUCK: &str = "look at the device, or at its description where it is simulated, or leave such IOs out";
+
+/// The record of an IO that was submitted and done at these times from the start of the
+/// run, as [`IoRecord::measured`] packs it.
+///
+/// # Errors
+/// [`DeviceError::LongResponse`] where the record could not tell its response time.
+#[inline(always)]
+pub fn record_of(io: &Io, stream: u16, submit: Nanos, done: Nanos) -> Result<IoRecord, DeviceError> {
+    let from = if let Arrival::At(due) = io.arrival { due } else { submit };
+    if done.0.saturating_sub(from.0) > IoRecord::MAX_RESPONSE.0 {
+        return Err(long_response(io));
+    }
+    Ok(IoRecord::measured(io, stream, submit, done))
+}
+
+#[cold]
+fn long_response(io: &Io) -> DeviceError {
+    let (mode, open) = (io.mode.name(), matches!(io.arrival, Arrival::At(_)));
+    DeviceError::LongResponse { mode, offset: io.offset.0, size: io.size.into(), open }
+}
+
 /// What an errno usually means for somebody measuring a device.
 fn hint(error: &std::io::Error) -> &'static str {
     match error.raw_os_error() {
@@ -276,5 +316,30 @@ fn hint(error: &std::io::Error) -> &'static str {
         Some(libc::EBADF) => " (it was opened for reading only)",
         Some(libc::EINVAL) => " (is the offset, size or buffer mode one that this target takes?)",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::Mode;
+
+    #[test]
+    fn a_response_time_that_a_record_cannot_tell_is_no_record() {
+        let (most, late) = (IoRecord::MAX_RESPONSE.0, 5_000_000_000);
+        let io = |arrival| Io { arrival, offset: Bytes(512), size: 4096, mode: Mode::Write, pattern: 0 };
+        let (closed, open) = (io(Arrival::CONSECUTIVE), io(Arrival::At(Nanos(7))));
+        let told = record_of(&closed, 3, Nanos(late), Nanos(late + most)).unwrap();
+        assert_eq!((told.submit(), told.response(), told.stream()), (Nanos(late), Nanos(most), 3));
+        let said = record_of(&closed, 3, Nanos(late), Nanos(late + most + 1)).unwrap_err().to_string();
+        assert!(
+            said.contains("write of 4096 bytes at offset 512") && said.contains("look at the device"),
+            "{said}"
+        );
+        // An open loop's counts from when the IO was due, however short the device took.
+        let told = record_of(&open, 0, Nanos(most), Nanos(7 + most)).unwrap();
+        assert_eq!(told.response(), Nanos(most));
+        let said = record_of(&open, 0, Nanos(7 + most), Nanos(8 + most)).unwrap_err().to_string();
+        assert!(said.contains("18 minutes") && said.contains("type a lower one or fewer IOs"), "{said}");
     }
 }

@@ -17,6 +17,7 @@ pub mod identity;
 pub mod incident;
 pub mod io;
 mod layout;
+pub mod lock;
 pub mod null;
 pub mod process;
 pub mod real;
@@ -35,7 +36,7 @@ pub use clock::unix_now;
 pub use counters::Counters;
 pub use device::{
     Chunk, Device, DeviceError, Geometry, Reading, ReadingsDue, Recorder, RunEnd, RunLimits, Sequence,
-    Snapshot, Stop, Stream,
+    Snapshot, Stop, Stream, record_of,
 };
 pub use engine::{Buffering, Discard, Engine, EngineOptions};
 pub use incident::Incidents;

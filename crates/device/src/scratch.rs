@@ -209,7 +209,7 @@ pub fn reuse(path: &Path, size: Bytes, stop: &Stop) -> Result<Option<Scratch>, S
 }
 
 /// Never waits for a pipe, never follows a link.
-fn open_to_look(path: &Path) -> io::Result<File> {
+pub(crate) fn open_to_look(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
 }
 
@@ -358,14 +358,36 @@ pub fn identity(path: &Path) -> Option<String> {
     }
 }
 
+/// Whether a program wrote what is in the scratch file at `path`, or began to: it may
+/// be all there is of somebody's data.
+pub fn is_programmed(path: &Path) -> bool {
+    matches!(sidecar::read(path), FoundSidecar::Ours(found) if found.programmed != Programmed::No)
+}
+
 /// Keeps other uflips away while `file` is open, and notices one that measures
 /// on it or makes it. File systems without locks are taken as they are.
 fn lock(file: &File, path: &Path) -> Result<(), ScratchError> {
-    if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-        let why = "another uflip uses it; wait for it or name another file".to_string();
-        return Err(ScratchError::Exists { path: path.to_path_buf(), why });
+    if matches!(crate::lock::hold(file), Ok(false)) {
+        return Err(used_by_another(path));
     }
     Ok(())
+}
+
+/// Keeps every other uflip from writing to the scratch file at `path` while what is given
+/// back stays open. File systems without locks are taken as they are.
+///
+/// # Errors
+/// [`ScratchError::Exists`] where another uflip writes to it, [`ScratchError::Path`].
+pub fn lock_to_read(path: &Path) -> Result<File, ScratchError> {
+    let file = open_to_look(path).map_err(path_error("cannot open", path))?;
+    if matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)) {
+        return Err(used_by_another(path));
+    }
+    Ok(file)
+}
+
+fn used_by_another(path: &Path) -> ScratchError {
+    exists(path, "another uflip uses it; wait for it or name another file")
 }
 
 /// A file in the making; removed with its sidecar unless kept.

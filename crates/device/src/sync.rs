@@ -10,6 +10,7 @@
 
 use crate::buffer::IoBuffer;
 use crate::clock::{Epoch, wait_until};
+use crate::device::record_of;
 use crate::device::{DeviceError, Recorder, RunEnd, RunLimits, Stream};
 use crate::gate::Gate;
 use crate::io::{Io, IoRecord};
@@ -188,7 +189,7 @@ pub(crate) fn stream_loop<T: SyncTarget>(
         worker.target.io(&io, bytes)?;
         let done = epoch.now();
 
-        chunk.push(IoRecord::measured(&io, index, submit, done));
+        chunk.push(record_of(&io, index, submit, done)?);
         end.ios += 1;
         end.last = done;
         if chunk.len() == chunk.capacity() {

@@ -6,8 +6,9 @@
 //! when its completion is reaped from the queue; both are its own. Completions are
 //! reaped after every call, also after one that only submits. A call that submits does
 //! not wait where others are under way: workers of the kernel are often done by its
-//! end, and the loop need not sleep and be woken; only where nothing was done the next
-//! call waits. A pause in the pattern
+//! end, and the loop need not sleep and be woken. Where nothing was done and no more
+//! may go out the loop looks for a completion for [`look::LONGEST`] before a call of its own
+//! sleeps until there is one, as being woken takes longer ([`look`]). A pause in the pattern
 //! lets the queue run empty first. In an open loop an IO goes out at its intended
 //! instant where there is room for it, else as soon as there is; while the next one's
 //! instant is ahead, completions are waited for until shortly before it. Files and buffers are registered where the kernel
@@ -22,13 +23,15 @@
 //! `IORING_OP_URING_CMD`, which Linux has since 6.12; else it is refused.
 
 mod entry;
+mod look;
 mod ring;
 
 use crate::buffer::IoBuffer;
-use crate::clock::{SPIN, wait_until};
+use crate::clock::{Epoch, SPIN, wait_until};
+use crate::device::record_of;
 use crate::device::{Chunk, DeviceError, Stream};
 use crate::engine::{Discard, EngineOptions};
-use crate::io::{Arrival, Io, IoRecord, Mode};
+use crate::io::{Arrival, Io, Mode};
 use crate::stamp::Key;
 use crate::sync::{Shared, StartGate, StreamEnd};
 use crate::units::{Bytes, Nanos};
@@ -37,6 +40,7 @@ use io_uring::cqueue::CompletionQueue;
 use io_uring::squeue::SubmissionQueue;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{EnterFlags, Submitter};
+use look::Looks;
 use ring::Ring;
 use std::fs::File;
 use std::io;
@@ -308,6 +312,8 @@ struct Flight<'a> {
     may_trim: bool,
     /// The kernel can wait for so long and no longer (5.11).
     has_timeouts: bool,
+    /// Whether it is worth looking before a wait.
+    looks: Looks,
     trimmed: &'a mut bool,
     slots: &'a mut Slots,
     submitter: Submitter<'a>,
@@ -339,7 +345,7 @@ impl Flight<'_> {
     /// What to wait for after an IO was `put` into the queue or not, where the next
     /// one is due `ahead` of now.
     #[inline]
-    fn wanted(&self, put: Option<usize>, ahead: Option<Nanos>) -> Wanted {
+    fn wanted(&mut self, put: Option<usize>, ahead: Option<Nanos>, epoch: &Epoch) -> Wanted {
         match (put, ahead) {
             // Alone in the queue, it is waited for in the call that submits it.
             (Some(_), _) if self.slots.all.len() > 1 => Wanted::Nothing,
@@ -347,8 +353,20 @@ impl Flight<'_> {
                 Wanted::OneWithin(ahead.saturating_sub(SPIN))
             }
             (None, Some(_)) => Wanted::Nothing,
+            (None, None) if self.appears(epoch) => Wanted::Nothing,
             _ => Wanted::One,
         }
+    }
+
+    /// Looks for a completion for a while, where that is worth it: true when there is one
+    /// to be had by a call that does not wait.
+    #[inline]
+    fn appears(&mut self, epoch: &Epoch) -> bool {
+        let Flight { looks, submissions, completions, .. } = self;
+        looks.look(epoch, || {
+            completions.sync();
+            submissions.taskrun() || !CompletionQueue::is_empty(completions)
+        })
     }
 
     /// Submits what is in the queue: the IO in the slot `put`, at the moment `now`
@@ -412,14 +430,26 @@ pub(crate) fn ring_loop(
     start: &StartGate<'_>,
 ) -> Result<StreamEnd, DeviceError> {
     worker.get_ready()?;
-    let RingWorker { ring, slots, target, trimmed, told, .. } = &mut *worker;
+    let RingWorker { ring, slots, target, trimmed, told, poll, .. } = &mut *worker;
     let told = index..index + *told;
     let ring = ring.as_mut().expect("a ring was made ready");
     let (goal, may_trim) = (target.to(ring.registered), target.may_trim(ring.has_commands));
     let has_timeouts = ring.uring.params().is_feature_ext_arg();
+    // A polled ring has its completions by calls only.
+    let looks = Looks::new(!*poll);
     let (submitter, submissions, completions) = ring.uring.split();
-    let mut flight =
-        Flight { target, goal, may_trim, has_timeouts, trimmed, slots, submitter, submissions, completions };
+    let mut flight = Flight {
+        target,
+        goal,
+        may_trim,
+        has_timeouts,
+        looks,
+        trimmed,
+        slots,
+        submitter,
+        submissions,
+        completions,
+    };
     // Spares looking the ring's descriptor up in each call; Linux 5.18.
     let numbered = flight.submitter.register_ring_fd().is_ok();
     let end = timed_loop(shared, told, &mut flight, stream, start);
@@ -479,7 +509,7 @@ fn timed_loop(
         if flight.is_empty() {
             break;
         }
-        let wanted = flight.wanted(put, ahead);
+        let wanted = flight.wanted(put, ahead, &epoch);
         flight.enter(put, wanted, || epoch.now())?;
         while let Some((io, stream, submit, result)) = flight.done() {
             let done = epoch.now();
@@ -487,8 +517,15 @@ fn timed_loop(
                 failure.get_or_insert(error);
                 continue;
             }
+            let record = match record_of(&io, stream, submit, done) {
+                Ok(record) => record,
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    continue;
+                }
+            };
             let chunk = &mut chunks[usize::from(stream - told.start)];
-            chunk.push(IoRecord::measured(&io, stream, submit, done));
+            chunk.push(record);
             end.ios += 1;
             end.last = done;
             if chunk.len() == chunk.capacity() {

@@ -36,10 +36,11 @@ pub fn measured_again(incidents: &Incidents, attempt: u32) -> bool {
 /// The least time that a run gets under a [`Budget`].
 pub const MIN_RUN_TIME: Nanos = Nanos::from_millis(20);
 
-/// A limit on the wall-clock time of all runs and pauses together. It shortens
+/// A limit on the device's time of all runs and pauses together. It shortens
 /// runs on the way and leaves their specs as they are; state resets are not
 /// shortened. As every run gets [`MIN_RUN_TIME`], a budget too small for that is
-/// overrun. It means nothing on a device in virtual time.
+/// overrun. On a device in virtual time it is kept in that, and the shares are counted over
+/// all runs to come, kept or not, so that a kept run is done again as it was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// From the call of [`execute`] on.
@@ -165,6 +166,11 @@ pub enum ExecuteError {
     },
 }
 
+/// Whether a step is a run that is not kept yet.
+pub(crate) fn is_missing(step: &Step, sink: &dyn Sink) -> bool {
+    matches!(step, Step::Run(spec) if !sink.has(spec.id))
+}
+
 /// Executes `plan` on `device`, from its first missing run on; in virtual time up
 /// to the last missing one, as nothing meets what kept runs after it would leave.
 ///
@@ -178,9 +184,8 @@ pub fn execute(
     control: Control<'_>,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Finished, ExecuteError> {
-    let missing = |step: &Step| matches!(step, Step::Run(spec) if !sink.has(spec.id));
     let end = match device.is_virtual() {
-        true => plan.steps.iter().rposition(missing).map_or(0, |last| last + 1),
+        true => plan.steps.iter().rposition(|step| is_missing(step, sink)).map_or(0, |last| last + 1),
         false => plan.steps.len(),
     };
     execute_steps(plan, 0..end, device, sink, resetter, control, progress)
@@ -231,7 +236,8 @@ pub fn execute_steps(
                 index += 1;
                 if nothing_stays {
                     let pausing = std::mem::take(&mut pause);
-                    walk.again(spec, if acted { pausing } else { Nanos::ZERO })?;
+                    let pausing = if acted { pausing } else { Nanos::ZERO };
+                    walk.again(spec, &plan.steps[number..], pausing)?;
                     acted = true;
                 }
             }
@@ -244,7 +250,8 @@ pub fn execute_steps(
                     if walk.stop_asked() {
                         break;
                     }
-                    let limit = walk.time_limit(spec, &within[number..]);
+                    let to_come = if nothing_stays { &plan.steps[number..] } else { &within[number..] };
+                    let limit = walk.time_limit(spec, to_come);
                     let Some(incidents) = walk.run(spec, index, limit, attempt)? else { break };
                     (walk.progress)(&Progress::Again { spec, incidents, attempt: attempt + 1 });
                     walk.pause(pausing);
@@ -303,8 +310,9 @@ impl Walk<'_> {
         any_run || self.any_missing(steps)
     }
 
-    /// Does a kept run again, with the pause before it, and keeps nothing of it.
-    fn again(&mut self, spec: &RunSpec, pause: Nanos) -> Result<(), ExecuteError> {
+    /// Does a kept run again, with the pause before it and within the time that it had,
+    /// and keeps nothing of it.
+    fn again(&mut self, spec: &RunSpec, to_come: &[Step], pause: Nanos) -> Result<(), ExecuteError> {
         if self.stop_asked() {
             return Ok(());
         }
@@ -312,9 +320,10 @@ impl Walk<'_> {
         if pause > Nanos::ZERO {
             self.device.idle(pause, stop);
         }
+        let time = self.time_limit(spec, to_come);
         let streams = spec.streams().map_err(|source| ExecuteError::Pattern { run, source })?;
         let whole = spec.sequence().map_err(|source| ExecuteError::Pattern { run, source })?;
-        let limits = RunLimits { time: spec.time_limit, stop, sequence: whole.as_deref().map(Sequence) };
+        let limits = RunLimits { time, stop, sequence: whole.as_deref().map(Sequence) };
         let end = self.device.run(streams, &Forget, limits);
         self.finished.stopped |= end.map_err(|source| ExecuteError::Device { run, source })?.interrupted;
         Ok(())
@@ -343,14 +352,12 @@ impl Walk<'_> {
     /// by themselves and leave theirs to the others. Pauses within runs that take
     /// more than four fifths are cut like the rest.
     fn time_limit(&self, spec: &RunSpec, steps: &[Step]) -> Option<Nanos> {
-        let Some(budget) = self.control.budget.filter(|_| !self.device.is_virtual()) else {
-            return spec.time_limit;
-        };
+        let Some(budget) = self.control.budget else { return spec.time_limit };
         let (mut runs, mut ios, mut pauses, mut pause, mut waited) = (0u64, 0u64, 0u64, 0u64, 0u64);
         for step in steps {
             match step {
                 Step::Pause { nanos } => pause = nanos.0,
-                Step::Run(run) if !self.sink.has(run.id) => {
+                Step::Run(run) if self.nothing_stays || !self.sink.has(run.id) => {
                     runs += 1;
                     ios = ios.saturating_add(ios_of(run));
                     pauses = pauses.saturating_add(std::mem::take(&mut pause));

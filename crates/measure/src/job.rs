@@ -33,7 +33,7 @@ pub use check::{Assumed, LineCost, costs};
 pub use drive::{DriveError, Throughputs, drive};
 pub use expand::{ExpandError, JobPlan, expand};
 pub use meaning::{Burst, JobRun, Role, RunExtent};
-pub use parse::parse;
+pub use parse::{buffering_word, parse};
 
 /// What a job file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -182,6 +182,18 @@ pub struct JobError {
     pub found: String,
 }
 
+impl Line {
+    /// A word of it that does nothing, and why; `None` where each does something.
+    pub fn without_effect(&self) -> Option<(&'static str, &'static str)> {
+        if self.start == Start::Zero && self.patterns.iter().all(|baseline| baseline.is_random()) {
+            return Some(("start=0", "random accesses start nowhere"));
+        }
+        // With passes nothing comes before.
+        let each = self.each == Each::Run && self.before.is_empty();
+        each.then_some(("each=run", "there is no before=, so that nothing comes before a run"))
+    }
+}
+
 impl Before {
     /// True where it leaves the device in a state that a run soon spoils.
     pub const fn is_burst(&self) -> bool {
@@ -296,7 +308,7 @@ impl fmt::Display for Job {
         let mut set = Vec::new();
         set.extend(self.seed.map(|seed| format!("seed={seed}")));
         set.extend(self.data.map(|data| format!("data={data}")));
-        set.extend(self.buffering.map(|mode| format!("buffering={}", parse::buffering_word(mode))));
+        set.extend(self.buffering.map(|mode| format!("buffering={}", buffering_word(mode))));
         set.extend(self.logical_block.map(|block| format!("logical={}", block.exact())));
         if !set.is_empty() {
             writeln!(f, "set {}", set.join(" "))?;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
+pub mod demo;
 pub mod detect;
 pub mod dry_run;
 pub mod execute;

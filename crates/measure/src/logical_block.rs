@@ -67,6 +67,11 @@ pub struct BlockVerdict {
     pub by_whole_numbers: Option<Bytes>,
     /// By the statistical rule.
     pub by_statistics: Option<Bytes>,
+    /// Larger sizes than the answer at which the order mattered after all: the whole
+    /// interval of the ratio lies beyond the margin. The answer is not the size from
+    /// which on it does not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contradicted_by: Vec<Bytes>,
     /// All sizes, in order.
     pub passes: Vec<Pass>,
 }
@@ -124,7 +129,13 @@ pub fn compare(block: Bytes, sequential: Mean, random: Mean) -> Pass {
 pub fn judge(bytes_per_pass: Bytes, passes: Vec<Pass>) -> BlockVerdict {
     let first = |equal: fn(&Pass) -> bool| passes.iter().find(|p| equal(p)).map(|p| p.block_bytes);
     let (whole, statistics) = (first(|p| p.equal_whole_numbers), first(|p| p.equal_statistically));
+    let beyond = |p: &&Pass| {
+        let apart = |(low, high): (f64, f64)| high < 1.0 / (1.0 + MARGIN) || low > 1.0 + MARGIN;
+        statistics.is_some_and(|answer| p.block_bytes > answer) && p.ratio_ci95.is_some_and(apart)
+    };
+    let contradicted_by = passes.iter().filter(beyond).map(|p| p.block_bytes).collect();
     BlockVerdict {
+        contradicted_by,
         bytes_per_pass,
         logical_block_bytes: statistics,
         by_whole_numbers: whole,
@@ -271,6 +282,23 @@ mod tests {
         let slow = compare(Bytes(4096), mean(9999, 5e6, 1e5), mean(9999, 50e6, 1e6));
         assert!(!slow.equal_statistically && slow.equal_whole_numbers, "0 and 0 MB/s: {slow:?}");
         assert!((slow.ratio - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_larger_size_at_which_the_order_matters_contradicts_the_answer() {
+        let pass =
+            |kib: u64, random_ns| compare(Bytes(kib << 10), mean(256, 1e6, 1e4), mean(256, random_ns, 1e4));
+        let said = |passes: &[Pass]| judge(Bytes(1 << 24), passes.to_vec());
+        let found =
+            said(&[pass(16, 9e6), pass(32, 1e6), pass(64, 0.2e6), pass(128, 32e6), pass(256, 1.001e6)]);
+        assert_eq!(found.logical_block_bytes, Some(Bytes(32 << 10)));
+        assert_eq!(found.contradicted_by, [Bytes(64 << 10), Bytes(128 << 10)]);
+        let unsure = compare(Bytes(64 << 10), mean(16, 1e6, 1e6), mean(16, 2e6, 4e6));
+        assert!(said(&[pass(16, 9e6), pass(32, 1e6), unsure]).contradicted_by.is_empty(), "{unsure:?}");
+        assert!(
+            said(&[pass(16, 9e6), pass(32, 3e6)]).contradicted_by.is_empty(),
+            "no answer, nothing against it"
+        );
     }
 
     #[test]

@@ -400,6 +400,17 @@ pub enum PatternError {
         /// The time function of pattern 2.
         second: Timing,
     },
+    /// Several requests under way, and a pause between them.
+    #[error(
+        "{depth} deep keeps {depth} requests of one sequence under way, and {timing} waits until none is; leave it \
+         away, type 1 deep, or {depth} x for as many streams that each wait for themselves"
+    )]
+    QueuedWaits {
+        /// QueueDepth.
+        depth: u32,
+        /// The time function.
+        timing: Timing,
+    },
     /// TargetSize is not known yet.
     #[error("the pattern's target_size is open; type one, such as target_size=1G, or resolve it on a target")]
     Unresolved,
@@ -579,14 +590,20 @@ impl Pattern {
         let resolved = self.resolve(geometry)?;
         let streams = resolved.stream_count();
         in_range("parallel", streams as u64, 1, IoRecord::MAX_STREAMS as u64)?;
-        resolved.one_arrival_rule()?;
+        resolved.check_timing()?;
         resolved.basics().into_iter().try_for_each(|basic| basic.check(geometry))?;
         resolved.parts().iter().try_for_each(|part| part.slots().map(|_| ()))
     }
 
     /// A mix is one stream, so both its patterns arrive by the same rule where one is
-    /// an open loop.
-    pub(crate) fn one_arrival_rule(&self) -> Result<(), PatternError> {
+    /// an open loop. A queue has no instant at which none of its requests is under way:
+    /// a pause would be another thing on every engine.
+    pub(crate) fn check_timing(&self) -> Result<(), PatternError> {
+        if let Pattern::Queued { depth: depth @ 2.., basic } = self
+            && let timing @ (Timing::Pause { .. } | Timing::Burst { .. }) = basic.timing
+        {
+            return Err(PatternError::QueuedWaits { depth: *depth, timing });
+        }
         let Pattern::Mix { first, second, .. } = self else { return Ok(()) };
         let (first, second) = (first.timing, second.timing);
         if first == second || (first.rate(), second.rate()) == (None, None) {

@@ -14,6 +14,7 @@
 pub mod check;
 pub mod left;
 pub mod length;
+pub(crate) mod place;
 pub(crate) mod spaces;
 pub mod summary;
 

@@ -131,8 +131,10 @@ mod tests {
         };
         let plan = program.plan(9);
         assert_eq!((&plan.target[..], plan.geometry.capacity.0), ("copy from mem:1M to mem:2M", 2 << 20));
-        let told: Vec<_> =
-            plan.runs().map(|run| (run.id, run.curve_name(), run.io_count, run.work.writes())).collect();
+        let told: Vec<_> = plan
+            .runs()
+            .map(|run| (run.id, run.curve_name().to_string(), run.io_count, run.work.writes()))
+            .collect();
         let run = |id, name: &str, ios, writes| (id, name.to_string(), ios, writes);
         assert_eq!(
             told,

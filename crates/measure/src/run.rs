@@ -7,6 +7,7 @@
 
 mod belongs;
 mod course;
+mod curve;
 mod wire;
 mod work;
 
@@ -16,8 +17,9 @@ use crate::pattern::{Baseline, MakeStream, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
 use uflip_device::{Counters, Mode, Nanos, Recorder, RunEnd, Stream};
 
-pub use belongs::{Belongs, CalibrationStep, Named, PlannedPoint, ProgramStep, RunSection};
+pub use belongs::{Belongs, CalibrationStep, Named, PlannedPoint, ProgramStep};
 pub use course::{COURSE_EVERY, Counted, Course};
+pub use curve::{CurveId, CurveName, RunSection};
 pub use work::{Program, ReplayedTrace, Work};
 
 /// One run, wholly determined: the same spec gives the same IOs everywhere.
@@ -80,10 +82,12 @@ impl RunSpec {
 
     /// `SR`, `RR`, `SW`, `RW`, a mix's `SR/RW`, as people and files know it; for
     /// programs the step and its device, for traces what is done.
-    pub fn curve_name(&self) -> String {
-        wire::curve_name(self).unwrap_or_else(|| match &self.belongs {
-            Belongs::Program(step) => format!("{} {}", step.step, step.device),
-            _ => self.work.to_string(),
+    pub fn curve_name(&self) -> CurveName {
+        wire::curve_name(self).unwrap_or_else(|| {
+            CurveName::Named(match &self.belongs {
+                Belongs::Program(step) => format!("{} {}", step.step, step.device),
+                _ => self.work.to_string(),
+            })
         })
     }
 }

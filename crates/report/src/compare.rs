@@ -3,5 +3,5 @@
 mod page;
 mod text;
 
-pub use page::render as render_page;
+pub use page::{is_ours, render as render_page};
 pub use text::render as render_text;

@@ -1,7 +1,7 @@
 //! The demonstration of `uflip demo` in words, at 80 columns: several results for one
 //! and the same thing, with parameters too small and with those that were found.
 
-use serde::Serialize;
+use uflip_analysis::demo::{Demo, DemoExperiment, DemoVerdict, Results};
 use uflip_device::Nanos;
 use uflip_measure::Baseline;
 use uflip_measure::auto::findings::Calibration;
@@ -10,58 +10,6 @@ use uflip_measure::auto::findings::Calibration;
 const WIDTH: usize = 78;
 /// Rising heights.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Spreads up to this are those of repeatable results (paper 001, section 4.3).
-const GOOD: f64 = 0.05;
-
-/// Several results for the same thing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Results {
-    /// Each in milliseconds.
-    pub ms: Vec<f64>,
-}
-
-impl Results {
-    /// How far apart they are, relative to their mean; None for none.
-    pub fn spread(&self) -> Option<f64> {
-        let mean = self.ms.iter().sum::<f64>() / self.ms.len().max(1) as f64;
-        let low = self.ms.iter().copied().reduce(f64::min)?;
-        let high = self.ms.iter().copied().reduce(f64::max)?;
-        (mean > 0.0).then(|| (high - low) / mean)
-    }
-}
-
-/// One experiment, done badly and well.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DemoExperiment {
-    /// The parameter that is too small.
-    pub parameter: &'static str,
-    /// What is measured.
-    pub what: &'static str,
-    /// What the paper found to make results differ.
-    pub why: &'static str,
-    /// With a parameter too small.
-    pub bad: Results,
-    /// With the parameter set.
-    pub good: Results,
-}
-
-/// The whole demonstration.
-#[derive(Clone, Debug, Serialize)]
-pub struct Demo {
-    /// The device in a line.
-    pub device: String,
-    /// The seed.
-    pub seed: u64,
-    /// Response times of random writes after a rest, in milliseconds.
-    pub first_writes_ms: Vec<f64>,
-    /// The three experiments.
-    pub experiments: Vec<DemoExperiment>,
-    /// What the automatic method found between the two.
-    pub calibration: Calibration,
-    /// What befell runs from outside: their figures are not the device's alone.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub befell: Vec<String>,
-}
 
 /// `text` in lines of at most [`WIDTH`], each begun with `indent` blanks.
 fn wrapped(text: &str, indent: usize) -> String {
@@ -123,12 +71,12 @@ fn results(results: &Results) -> String {
 }
 
 /// What came of setting the parameter.
-fn verdict(e: &DemoExperiment) -> String {
-    match (e.bad.spread(), e.good.spread()) {
-        (Some(bad), Some(good)) if good <= GOOD && bad > GOOD => "repeatable now".to_string(),
-        (_, Some(good)) if good <= GOOD => "repeatable either way".to_string(),
-        (Some(bad), Some(good)) if good < bad => "better, over 5 %".to_string(),
-        _ => "not better: it varies by itself".to_string(),
+fn verdict(e: &DemoExperiment) -> &'static str {
+    match e.verdict() {
+        DemoVerdict::RepeatableNow => "repeatable now",
+        DemoVerdict::RepeatableEitherWay => "repeatable either way",
+        DemoVerdict::Better => "better, over 5 %",
+        DemoVerdict::NotBetter => "not better: it varies by itself",
     }
 }
 
@@ -166,7 +114,7 @@ pub fn story(demo: &Demo) -> String {
     for (letter, e) in ('a'..).zip(&demo.experiments) {
         text += &format!("\n  {letter}) {}: {} too small\n", e.what, e.parameter);
         text += &results(&e.bad);
-        if e.bad.spread().is_some_and(|s| s > GOOD) {
+        if e.bad.is_suspect() {
             text += &wrapped(&format!("Suspect: {}.", e.why), 5);
         }
     }
@@ -190,25 +138,4 @@ pub fn story(demo: &Demo) -> String {
         demo.befell.iter().for_each(|what| text += &wrapped(what, 2));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The verdict is by the figures, whatever they are.
-    #[test]
-    fn a_spread_that_does_not_fall_is_said() {
-        let results = |ms: &[f64]| Results { ms: ms.to_vec() };
-        assert_eq!(results(&[1.0, 2.0, 3.0]).spread(), Some(1.0));
-        assert_eq!(results(&[]).spread(), None);
-        let same = DemoExperiment {
-            parameter: "Pause",
-            what: "",
-            why: "",
-            bad: results(&[1.0, 1.1]),
-            good: results(&[1.0, 2.0]),
-        };
-        assert!(verdict(&same).contains("not"), "{}", verdict(&same));
-    }
 }

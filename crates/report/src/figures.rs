@@ -25,8 +25,10 @@ use crate::draw::{Chart, layout, png, svg};
 use std::path::{Path, PathBuf};
 use uflip_analysis::compare::Subject;
 use uflip_analysis::job_report::{self, JobReport};
+use uflip_device::identity::printable;
 use uflip_store::error::{StoreError, path_error};
 use uflip_store::files::write_whole;
+use uflip_store::output;
 
 /// A figure with the data behind it.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,8 +74,10 @@ fn of_subject(subject: &Subject, job: Option<&JobReport>) -> Result<(Vec<Figure>
 /// Table 3 of all together.
 ///
 /// # Errors
-/// [`StoreError::Path`] where a file cannot be written.
+/// [`StoreError::Refused`] where the folder is one that results need, [`StoreError::Path`]
+/// where a file cannot be written.
 pub fn write(subjects: &[Subject], dir: &Path) -> Result<Written, StoreError> {
+    output::check_folder(dir)?;
     let mut done = Written::default();
     let folders = folders(subjects, dir);
     let mut jobs = Vec::new();
@@ -144,7 +148,7 @@ fn write_all(figures: &[Figure], dir: &Path, done: &mut Written) -> Result<(), S
     let painter = png::Painter::new();
     for figure in figures {
         let marks = layout::layout(&figure.chart, layout::COLUMN);
-        let drawn = svg::document(&marks, layout::COLUMN, &figure.caption);
+        let drawn = svg::document(&marks, layout::COLUMN, &printable(&figure.caption));
         let file = |ending: &str| dir.join(format!("{}.{ending}", figure.name));
         keep(&file("svg"), drawn.as_bytes(), done)?;
         match painter.image(&drawn) {

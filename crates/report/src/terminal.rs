@@ -10,9 +10,12 @@
 use crate::draw::scale::log_ticks;
 use crate::view::{BaselineLevel, BaselineRow, BaselineSeries, CurvePoint, Section, View};
 use std::fmt::Write;
+use uflip_analysis::compare::three;
 use uflip_analysis::profile::{Finding, Severity};
 use uflip_analysis::program::ProgramRun;
 use uflip_device::Nanos;
+use uflip_measure::Baseline;
+use uflip_measure::run::CurveName;
 
 /// How a view is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,17 +156,6 @@ fn unit_for(ns: f64) -> (&'static str, f64) {
     UNITS.into_iter().find(|(_, scale)| ns >= *scale).unwrap_or(("ns", 1.0))
 }
 
-/// Three significant digits, but all digits before the point.
-fn three(value: f64) -> String {
-    let decimals = match value {
-        v if v == 0.0 || v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        v if v >= 0.9995 => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$}")
-}
-
 fn in_unit(ns: Option<f64>, scale: f64) -> String {
     ns.map_or_else(|| "-".into(), |ns| three(ns / scale))
 }
@@ -182,7 +174,7 @@ fn levels(rows: &[BaselineLevel], style: Style, out: &mut String) {
     heading("Mean response time of the running phase, without the start-up that was found", style, out);
     for row in rows {
         let (unit, scale) = unit_for(row.mean_ns);
-        let name = paint(&format!("{:<8}", row.baseline), color_of(&row.baseline, 0), style);
+        let name = paint(&format!("{:<8}", row.baseline), color_of(&row.baseline.into(), 0), style);
         let interval = row.ci95_ns.map_or_else(
             || "no interval: the runs are too short".to_string(),
             |[low, high]| format!("95 %: {} to {} {unit}", three(low / scale), three(high / scale)),
@@ -209,7 +201,7 @@ fn baselines(title: &str, from: &str, rows: &[BaselineRow], style: Style, out: &
         let s = &row.stats;
         let whole = |ns: Option<u64>| in_unit(ns.map(|ns| ns as f64), scale);
         let name = if row.repeat == 0 {
-            row.baseline.clone()
+            row.baseline.to_string()
         } else {
             format!("{} #{}", row.baseline, row.repeat + 1)
         };
@@ -297,13 +289,13 @@ fn programs(runs: &[ProgramRun], style: Style, out: &mut String) {
 }
 
 /// The sign of a curve: the baselines have their own, others take turns.
-fn glyph_of(baseline: &str, at: usize, style: Style) -> char {
-    let (shape, letter) = match baseline {
-        "SR" => ('○', 'o'),
-        "RR" => ('●', 'O'),
-        "SW" => ('△', 'v'),
-        "RW" => ('▲', 'V'),
-        _ => (
+fn glyph_of(curve: &CurveName, at: usize, style: Style) -> char {
+    let (shape, letter) = match curve.baseline() {
+        Some(Baseline::Sr) => ('○', 'o'),
+        Some(Baseline::Rr) => ('●', 'O'),
+        Some(Baseline::Sw) => ('△', 'v'),
+        Some(Baseline::Rw) => ('▲', 'V'),
+        None => (
             ['○', '●', '△', '▲', '□', '■', '◇', '◆'][at % 8],
             ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'][at % 8],
         ),
@@ -311,13 +303,13 @@ fn glyph_of(baseline: &str, at: usize, style: Style) -> char {
     if style.ascii { letter } else { shape }
 }
 
-fn color_of(baseline: &str, at: usize) -> &'static str {
-    match baseline {
-        "SR" => "32",
-        "RR" => "36",
-        "SW" => "33",
-        "RW" => "31",
-        _ => ["32", "36", "33", "31", "35", "34"][at % 6],
+fn color_of(curve: &CurveName, at: usize) -> &'static str {
+    match curve.baseline() {
+        Some(Baseline::Sr) => "32",
+        Some(Baseline::Rr) => "36",
+        Some(Baseline::Sw) => "33",
+        Some(Baseline::Rw) => "31",
+        None => ["32", "36", "33", "31", "35", "34"][at % 6],
     }
 }
 
@@ -448,7 +440,13 @@ fn table(section: &Section, values: &[(i64, &str)], measured: Vec<f64>, style: S
         }
     }
     let note = if spans { ", with the smallest and largest mean of the repeats" } else { "" };
-    wrap(&format!("Mean response time in {unit}{note}."), "  ", style, out, |t| paint(t, "2", style));
+    wrap(
+        &format!("Mean response time in {unit}, without the start-up that was found{note}."),
+        "  ",
+        style,
+        out,
+        |t| paint(t, "2", style),
+    );
 }
 
 fn cell(point: Option<&CurvePoint>, scale: f64, span: bool) -> String {

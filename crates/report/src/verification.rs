@@ -18,7 +18,7 @@ pub fn text(v: &Verification) -> String {
             let kind = if c.kind == Kind::Fitted { "fitted" } else { "predicted" };
             let mark = if c.close { "" } else { "  <- not within 1.25" };
             text +=
-                &format!("{:34}{:20}{:>8}{ours:>10}{error:>7}  {kind}{mark}\n", c.device, c.cell, c.paper);
+                &format!("{:33} {:19} {:>8}{ours:>10}{error:>7}  {kind}{mark}\n", c.device, c.cell, c.paper);
         }
         text += &format!("{}\n\n", summary_text(summary));
     }

@@ -2,8 +2,8 @@
 //!
 //! Method: [`build`] sorts the rows of a store into the four baselines and the
 //! micro-benchmarks. A point's mean, its interval, write amplification and energy are
-//! the profile's; what the profile has no level of is what its rows say, by the same
-//! crate's rule (`profile::of_repeats`), which also gives the span of the repeats. What
+//! the profile's, and so is the span of the repeats; what the profile has no level of is what its
+//! rows say, by the same crate's rule (`profile::of_repeats`). What
 //! the profile reads off the curves is added as marks and sentences (`view/marks.rs`,
 //! `view/words.rs`). Nothing is measured, read from records or computed here.
 //!
@@ -15,13 +15,13 @@ pub(crate) mod words;
 pub use marks::{ChartMark, MarkKind};
 
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Read;
 use uflip_analysis::profile::{self, Finding, Profile, beside, open_loop};
 use uflip_analysis::program::{self, ProgramRun};
 use uflip_device::identity::word;
 use uflip_measure::pattern::Baseline;
-use uflip_measure::run::{Belongs, LateStats, ModeStats, RtStats, RunSection as Whole};
+use uflip_measure::run::{Belongs, CurveName, LateStats, ModeStats, RtStats, RunSection as Whole};
 use uflip_measure::{MicroBenchmark, Plan};
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::files::open_regular;
@@ -78,8 +78,8 @@ pub struct View {
 /// What a baseline costs: the profile's `baseline_ms`, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaselineLevel {
-    /// `SR`, `RR`, `SW` or `RW`.
-    pub baseline: String,
+    /// Which.
+    pub baseline: Baseline,
     /// Mean response time of the running phase.
     pub mean_ns: f64,
     /// Its 95 % confidence interval; `None` where the runs are too short for one.
@@ -90,7 +90,7 @@ pub struct BaselineLevel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaselineRow {
     /// `SR`, `RR`, `SW`, `RW` or a mix.
-    pub baseline: String,
+    pub baseline: CurveName,
     /// Which repetition, from 0.
     pub repeat: u32,
     /// The run behind the figures.
@@ -123,8 +123,8 @@ pub struct BaselineRow {
 /// One micro-benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// Its name: `granularity`, …
-    pub micro_benchmark: String,
+    /// Which: `granularity`, …, or a line of a job.
+    pub micro_benchmark: Whole,
     /// Its name and what it shows, for a heading.
     pub title: String,
     /// The varying parameter: `IOSize`, …
@@ -144,7 +144,7 @@ pub struct Section {
 impl Section {
     /// Which micro-benchmark; `None` where it is a line of a job or another's.
     pub fn micro(&self) -> Option<MicroBenchmark> {
-        self.micro_benchmark.parse().ok()
+        self.micro_benchmark.micro()
     }
 
     /// All values in ascending order, with their labels.
@@ -161,7 +161,7 @@ impl Section {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaselineSeries {
     /// `SR`, `RR`, `SW`, `RW` or a mix's `SR/RW`.
-    pub baseline: String,
+    pub baseline: CurveName,
     /// In ascending order of value.
     pub points: Vec<CurvePoint>,
 }
@@ -173,11 +173,11 @@ pub struct CurvePoint {
     pub value: i64,
     /// The value as a person reads it.
     pub label: String,
-    /// Mean over the repeats.
+    /// Mean over the repeats' means: the profile's level, else that of the rows.
     pub mean_ns: Option<f64>,
-    /// The smallest repeat's mean.
+    /// The smallest of these means; `None` where the profile does not tell.
     pub min_ns: Option<f64>,
-    /// The largest repeat's mean.
+    /// The largest of them.
     pub max_ns: Option<f64>,
     /// The 95 % confidence interval of the mean, by the profile.
     #[serde(default)]
@@ -237,7 +237,8 @@ pub fn build_with(contents: &StoreContents, profile: Option<&Profile>) -> View {
     let baselines =
         closed.into_iter().filter(|r| matches!(r.spec.belongs, Belongs::Baseline { .. } | Belongs::Single));
     let mut baselines: Vec<_> = baselines.map(baseline_row).collect();
-    baselines.sort_by_key(|row| (rank(&row.baseline), row.repeat, row.run));
+    // In the papers' order; mixes after, by their halves.
+    baselines.sort_by(|a, b| (&a.baseline, a.repeat, a.run).cmp(&(&b.baseline, b.repeat, b.run)));
     let dir = contents.dir.display();
     let file = |what: &str, name: &str| (what.to_string(), format!("{dir}/{name}"));
     View {
@@ -267,24 +268,14 @@ fn baseline_levels(profile: &Profile) -> Vec<BaselineLevel> {
     // To a tenth of a nanosecond, so that it is the same as text.
     let ns = |ms: f64| (ms * 1e7).round() / 10.0;
     let level = |baseline: Baseline| {
-        let evidence = profile.baseline_ms.evidence.get(baseline.name());
+        let evidence = profile.baseline_ms.evidence.get(&baseline);
         Some(BaselineLevel {
-            baseline: baseline.name().into(),
+            baseline,
             mean_ns: ns(profile.baseline_ms.of(baseline)?),
             ci95_ns: evidence.and_then(|e| e.ci95).map(|ends| ends.map(ns)),
         })
     };
     Baseline::ALL.into_iter().filter_map(level).collect()
-}
-
-/// Place of a baseline in the papers' order; mixes after, by their halves.
-fn rank(baseline: &str) -> (usize, usize) {
-    let place =
-        |name: &str| Baseline::ALL.iter().position(|b| b.name() == name).unwrap_or(Baseline::ALL.len());
-    match baseline.split_once('/') {
-        None => (place(baseline), 0),
-        Some((first, second)) => (Baseline::ALL.len() + 1 + place(first), place(second)),
-    }
 }
 
 fn baseline_row(row: &RunRow) -> BaselineRow {
@@ -331,13 +322,16 @@ fn sections(contents: &StoreContents, profile: Option<&Profile>) -> Vec<Section>
 fn levels(section: &mut Section, profile: &Profile) {
     for series in &mut section.series {
         let same = |c: &&profile::CurveLevels| {
-            c.micro_benchmark.to_string() == section.micro_benchmark
-                && c.baseline.to_string() == series.baseline
+            c.id.section.is_called(&section.micro_benchmark) && series.baseline.known() == Some(c.id.curve)
         };
         let Some(levels) = profile.curves.iter().find(same) else { continue };
         for point in &mut series.points {
             let level = levels.points.iter().find(|l| l.value == point.value);
-            point.mean_ns = level.map(|l| l.mean_ms * 1e6).or(point.mean_ns);
+            if let Some(level) = level {
+                // The span is of the means that the level is the mean of, or it is none.
+                let [min, max] = level.repeats_ms.map_or([None; 2], |ends| ends.map(|ms| Some(ms * 1e6)));
+                (point.mean_ns, point.min_ns, point.max_ns) = (Some(level.mean_ms * 1e6), min, max);
+            }
             point.ci95_ns = level.and_then(|l| l.ci95).map(|ends| ends.map(|ms| ms * 1e6));
             // Profiles of before these fields have none.
             point.write_amplification =
@@ -348,7 +342,6 @@ fn levels(section: &mut Section, profile: &Profile) {
 }
 
 fn section(contents: &StoreContents, whole: &Whole) -> Option<Section> {
-    let name = &whole.to_string();
     let here =
         |row: &&RunRow| row.spec.belongs.section().as_ref() == Some(whole) && !row.spec.work.is_open_loop();
     let points: Vec<(&RunRow, (String, i64, String))> = contents
@@ -361,7 +354,7 @@ fn section(contents: &StoreContents, whole: &Whole) -> Option<Section> {
     if points.is_empty() && skipped.is_empty() {
         return None;
     }
-    let mut curves: HashMap<String, BTreeMap<i64, (String, Vec<&RunRow>)>> = HashMap::new();
+    let mut curves: BTreeMap<CurveName, BTreeMap<i64, (String, Vec<&RunRow>)>> = BTreeMap::new();
     for (row, (_, value, label)) in &points {
         let curve = curves.entry(row.spec.curve_name()).or_default();
         curve.entry(*value).or_insert_with(|| (label.clone(), Vec::new())).1.push(row);
@@ -369,15 +362,13 @@ fn section(contents: &StoreContents, whole: &Whole) -> Option<Section> {
     let drawn = |points: BTreeMap<i64, (String, Vec<&RunRow>)>| {
         points.into_iter().map(|(value, (label, rows))| point(&rows, value, label)).collect()
     };
-    let mut series: Vec<BaselineSeries> = curves
+    let series = curves
         .into_iter()
         .map(|(baseline, points)| BaselineSeries { baseline, points: drawn(points) })
         .collect();
-    series.sort_by(|a, b| rank(&a.baseline).cmp(&rank(&b.baseline)).then(a.baseline.cmp(&b.baseline)));
-    let micro = if let Whole::Micro(micro) = whole { Some(*micro) } else { None };
     Some(Section {
-        micro_benchmark: name.clone(),
-        title: micro.map_or_else(|| name.clone(), |micro| micro.row().title.into()),
+        micro_benchmark: whole.clone(),
+        title: whole.micro().map_or_else(|| whole.to_string(), |micro| micro.row().title.into()),
         parameter: points.first().map(|(_, (parameter, ..))| parameter.clone()).unwrap_or_default(),
         series,
         sentences: Vec::new(),

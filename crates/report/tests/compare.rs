@@ -12,6 +12,7 @@ use std::path::Path;
 use uflip_analysis::compare::rule::Rule;
 use uflip_analysis::compare::{ChangeVerdict, Comparison, Subject, compare};
 use uflip_measure::run::Belongs;
+use uflip_measure::{Baseline, Curve, MicroBenchmark};
 use uflip_report::compare::{render_page, render_text};
 use uflip_report::terminal::Style;
 use uflip_report::{figures, view};
@@ -86,12 +87,12 @@ fn a_planted_change_of_half_is_marked_and_nothing_else() {
     for name in ["SR", "RR", "SR.p50", "RR.p99", "locality.factor"] {
         assert_eq!(verdict(&made, name).1, ChangeVerdict::Noise, "{name}");
     }
-    let marked = |baseline: &str| {
-        let curve = made.curves.iter().find(|c| c.baseline == baseline).expect("a curve");
+    let marked = |baseline: Baseline| {
+        let curve = made.curves.iter().find(|c| c.id.curve == Curve::One(baseline)).expect("a curve");
         let changes = curve.points.iter().map(|p| p.values[1].change.as_ref().expect("a change").verdict);
         changes.filter(|v| *v == ChangeVerdict::Differs).count()
     };
-    assert_eq!((marked("RW"), marked("SR")), (5, 0));
+    assert_eq!((marked(Baseline::Rw), marked(Baseline::Sr)), (5, 0));
     let failed: Vec<bool> = made.rules.iter().map(|r| r.failed).collect();
     assert_eq!(failed, [true, false, false, true], "what was not measured breaks its rule");
     assert!(made.rules[3].statements[0].contains("not measured"), "{:?}", made.rules[3]);
@@ -149,18 +150,26 @@ fn figures_have_the_numbers_of_the_report() {
     let subject = Subject::new("a", contents).expect("a subject");
     let row = uflip_analysis::profile::table3_row(&subject.profile);
     let out = folder.path().join("figures");
-    let written = figures::write(&[subject], &out).expect("figures");
+    let mut subjects = [subject];
+    for within in ["a/ios", "a/ios/more", "a/set-aside"] {
+        let refused = figures::write(&subjects, &folder.path().join(within)).expect_err("records are there");
+        assert!(refused.to_string().contains("keep records"), "{refused}");
+        assert_eq!(folder.path().join(within).exists(), within == "a/ios", "nothing was made");
+    }
+    subjects[0].name = "\u{1b}[31ma\u{7}\u{202e}".into();
+    let written = figures::write(&subjects, &out).expect("figures");
     let text = |name: &str| std::fs::read_to_string(out.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let csv = text("locality.csv");
     let mut lines = csv.lines();
     assert_eq!(lines.next(), Some("baseline,parameter,value,label,mean_ns,min_ns,max_ns,runs"));
-    let section = view.sections.iter().find(|s| s.micro_benchmark == "locality").expect("locality");
+    let section =
+        view.sections.iter().find(|s| s.micro() == Some(MicroBenchmark::Locality)).expect("locality");
     let points = section.series.iter().flat_map(|s| s.points.iter().map(move |p| (&s.baseline, p)));
     let mut count = 0;
     for ((name, point), line) in points.zip(lines) {
         let cells: Vec<&str> = line.split(',').collect();
         let number = |at: usize| cells[at].parse::<f64>().ok();
-        assert_eq!((cells[0], cells[2].parse().ok()), (name.as_str(), Some(point.value)));
+        assert_eq!((cells[0], cells[2].parse().ok()), (name.to_string().as_str(), Some(point.value)));
         assert_eq!(
             [number(4), number(5), number(6)],
             [point.mean_ns, point.min_ns, point.max_ns],
@@ -172,6 +181,10 @@ fn figures_have_the_numbers_of_the_report() {
     let table: Vec<String> =
         text("table3.csv").lines().nth(1).expect("a row").split(',').map(str::to_string).collect();
     assert_eq!(table[4].parse().ok(), row.rw_ms);
+    for name in ["table3.csv", "table3.md", "table3.tex"] {
+        let shown = text(name);
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{name}: {shown:?}");
+    }
     assert_eq!(table[5], "", "no pause was measured: an empty field, not 0");
     let trace = text("figure3.csv");
     let records =

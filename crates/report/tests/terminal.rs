@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use uflip_analysis::profile::{Finding, Severity};
+use uflip_measure::Baseline;
 use uflip_measure::run::RtStats;
 use uflip_report::terminal::{Style, render_with};
 use uflip_report::view::{BaselineLevel, BaselineRow, BaselineSeries, CurvePoint, Section, View};
@@ -34,12 +35,12 @@ fn point(value: i64, label: &str, mean: f64, runs: u32) -> CurvePoint {
 
 fn curve(baseline: &str, runs: u32, points: &[(i64, &str)], f: impl Fn(i64) -> f64) -> BaselineSeries {
     let points = points.iter().map(|(v, l)| point(*v, l, f(*v), runs)).collect();
-    BaselineSeries { baseline: baseline.into(), points }
+    BaselineSeries { baseline: baseline.to_string().into(), points }
 }
 
 fn section(name: &str, title: &str, parameter: &str, series: Vec<BaselineSeries>) -> Section {
     Section {
-        micro_benchmark: name.into(),
+        micro_benchmark: name.to_string().into(),
         title: title.into(),
         parameter: parameter.into(),
         series,
@@ -107,8 +108,8 @@ fn view() -> View {
         }],
         notes: vec![],
         programs: vec![],
-        levels: [("SR", 91e3, Some([88e3, 94e3])), ("RW", 2.4e6, None)]
-            .map(|(b, mean_ns, ci95_ns)| BaselineLevel { baseline: b.into(), mean_ns, ci95_ns })
+        levels: [(Baseline::Sr, 91e3, Some([88e3, 94e3])), (Baseline::Rw, 2.4e6, None)]
+            .map(|(baseline, mean_ns, ci95_ns)| BaselineLevel { baseline, mean_ns, ci95_ns })
             .to_vec(),
         baselines: [
             ("SR", 0, 93e3),
@@ -118,7 +119,7 @@ fn view() -> View {
             ("RW", 1, 2.38e6),
         ]
         .map(|(b, repeat, mean)| BaselineRow {
-            baseline: b.into(),
+            baseline: b.to_string().into(),
             repeat,
             run: 1,
             pattern: b.into(),

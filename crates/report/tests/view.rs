@@ -29,7 +29,7 @@ fn keep_counted(store: &mut Store, run: &RunSpec, ns: u64, counters: Option<Coun
             offset: r.offset(),
             size: r.size(),
             mode: r.mode(),
-            pattern: u8::from(run.curve_name().contains('/') && i % 2 == 1),
+            pattern: u8::from(run.curve_name().to_string().contains('/') && i % 2 == 1),
         };
         IoRecord::new(&io, 0, r.submit(), Nanos(ns + 1000 * u64::from(io.pattern)))
     };
@@ -66,12 +66,12 @@ fn repeats_are_averaged_and_order_is_the_papers() {
     keep(&mut store, &point_run(5, "RW", 512, 1), 200);
     keep(&mut store, &point_run(6, "RW", 512, 2), 600);
     let view = view::build(&Store::open(dir.path()).unwrap());
-    let names: Vec<_> = view.baselines.iter().map(|b| (b.baseline.as_str(), b.stats.mean_ns)).collect();
-    assert_eq!(names, [("SR", Some(100.0)), ("RW", Some(900.0))]);
-    let sections: Vec<_> = view.sections.iter().map(|s| s.micro_benchmark.as_str()).collect();
+    let names: Vec<_> = view.baselines.iter().map(|b| (b.baseline.baseline(), b.stats.mean_ns)).collect();
+    assert_eq!(names, [(Some(Baseline::Sr), Some(100.0)), (Some(Baseline::Rw), Some(900.0))]);
+    let sections: Vec<_> = view.sections.iter().map(|s| s.micro_benchmark.to_string()).collect();
     assert_eq!(sections, ["granularity", "locality", "mix"]);
     let curves = &view.sections[0].series;
-    assert_eq!((curves[0].baseline.as_str(), curves[1].baseline.as_str()), ("SR", "RW"));
+    assert_eq!((curves[0].baseline.to_string(), curves[1].baseline.to_string()), ("SR".into(), "RW".into()));
     let first = &curves[1].points[0];
     assert_eq!(
         (first.value, first.mean_ns, first.min_ns, first.max_ns),
@@ -98,7 +98,8 @@ fn a_point_with_repeats_has_one_figure_wherever_it_is_shown() {
     };
     keep_counted(&mut store, &point_run(0, "RW", 4096, 0), 2_000_000, Some(counted(1000, 10_000)));
     keep_counted(&mut store, &point_run(1, "RW", 4096, 1), 4_000_000, Some(counted(9000, 9000)));
-    keep(&mut store, &point_run(2, "RW", 8192, 0), 8_000_000);
+    // A mean of four digits, 8.123, below the run's own.
+    keep(&mut store, &point_run(2, "RW", 8192, 0), 8_123_456);
     drop(store);
     let contents = Store::open(dir.path()).unwrap();
     let made = profile::build(&contents).unwrap();
@@ -117,6 +118,9 @@ fn a_point_with_repeats_has_one_figure_wherever_it_is_shown() {
         assert_eq!(point.mean_ns, in_profile["mean_ms"].as_f64().map(|ms| ms * 1e6));
         assert_eq!(point.write_amplification, in_profile["write_amplification"].as_f64());
         assert_eq!(point.energy_uj_per_io, in_profile["energy_uj_per_io"].as_f64());
+        assert_eq!((point.min_ns, point.max_ns), (Some(2_000_000.0), Some(4_000_000.0)));
+        let single = &view.sections[0].series[0].points[1];
+        assert_eq!((single.min_ns, single.max_ns), (single.mean_ns, single.mean_ns), "one run has no span");
     }
     let style = terminal::Style { width: 80, color: false, ascii: true };
     let text = terminal::render_with(&shown, style);
@@ -133,8 +137,7 @@ fn patterns_of_a_mix_are_told_apart_and_exported() {
     run.belongs = Belongs::Named(Named {
         name: "mine".into(),
         prepares: false,
-        curve_name: "SR/RW".into(),
-        curve: None,
+        curve: "SR/RW".to_string().into(),
         parameter: "P".into(),
         value: -2,
         label: "say \"1\", then 2".into(),

@@ -16,7 +16,7 @@ mod flash;
 pub mod ruled;
 
 use crate::SimDevice;
-use crate::known::serve_all;
+use crate::interleave::{Server, interleave};
 use ruled::{Ruled, RuledState};
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
@@ -214,15 +214,33 @@ impl AdverseDevice {
         }
         ns
     }
+}
 
-    /// Serves one IO. What disturbs it passes by outside of the body.
-    fn serve(&mut self, at_ns: u64, io: &Io, lost_ns: &mut i64) -> u64 {
-        let own_ns = at_ns.saturating_add_signed(-*lost_ns).max(self.asked_ns);
-        self.asked_ns = own_ns;
-        let quiet_ns = self.body.serve(own_ns, io) - own_ns;
-        let ns = self.upset(at_ns, quiet_ns as f64).max(1.0) as u64;
-        *lost_ns += ns as i64 - quiet_ns as i64;
-        self.clock_ns = self.clock_ns.max(at_ns + ns);
+/// A device during a run, with what disturbances took of its time so far.
+struct InRun<'a> {
+    device: &'a mut AdverseDevice,
+    lost_ns: i64,
+}
+
+impl Server for InRun<'_> {
+    fn name(&self) -> &str {
+        "the adverse device"
+    }
+
+    /// It takes any IO.
+    fn refusal(&self, _: &Io) -> Option<DeviceError> {
+        None
+    }
+
+    /// What disturbs an IO passes by outside of the body.
+    fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
+        let device = &mut *self.device;
+        let own_ns = at_ns.saturating_add_signed(-self.lost_ns).max(device.asked_ns);
+        device.asked_ns = own_ns;
+        let quiet_ns = device.body.serve(own_ns, io) - own_ns;
+        let ns = device.upset(at_ns, quiet_ns as f64).max(1.0) as u64;
+        self.lost_ns += ns as i64 - quiet_ns as i64;
+        device.clock_ns = device.clock_ns.max(at_ns + ns);
         at_ns + ns
     }
 }
@@ -240,12 +258,9 @@ impl Device for AdverseDevice {
     ) -> Result<RunEnd, DeviceError> {
         self.run_factor = self.lognormal(self.upsets.shift);
         let began = self.clock_ns;
-        let mut lost_ns = began as i64 - self.body.now_ns() as i64;
+        let lost_ns = began as i64 - self.body.now_ns() as i64;
         self.asked_ns = self.body.now_ns();
-        let mut serve = |at_ns: u64, io: &Io| self.serve(at_ns, io, &mut lost_ns);
-        let mut end = serve_all(began, streams, recorder, limits, &mut serve);
-        end.elapsed = Nanos(self.clock_ns - began);
-        Ok(end)
+        interleave(&mut InRun { device: self, lost_ns }, began, streams, recorder, limits)
     }
 
     fn idle(&mut self, pause: Nanos, stop: &Stop) {

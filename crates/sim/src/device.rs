@@ -1,8 +1,7 @@
 //! [`SimDevice`]: a simulated device behind the measured face of every device;
 //! the data face is [`crate::SimBlocks`].
 //!
-//! [`Device::run`] interleaves the streams in virtual time: the stream whose
-//! next IO is ready first goes first, the lower number on a tie. Same
+//! [`Device::run`] interleaves the streams in virtual time (`interleave.rs`). Same
 //! description, seed and IOs: the same records, bit for bit.
 
 use crate::content::SectorContent;
@@ -11,20 +10,14 @@ use crate::disk::Hdd;
 use crate::energy::{Meter, Sample};
 use crate::flash::Flash;
 use crate::ftl::{Ftl, MergeCounts};
+use crate::interleave::{END_NS, Server, at_its_end, interleave};
 use crate::nand::OpCounts;
 use crate::witness::Witness;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Arrival, Bytes, Chunk, Counters, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Reading,
-    ReadingsDue, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
+    Arrival, Bytes, Counters, Device, DeviceError, Geometry, Io, Mode, Nanos, Reading, Recorder, RunEnd,
+    RunLimits, Snapshot, Stop, Stream,
 };
-
-/// The longest run that records can tell the times of: 52 days.
-const MAX_RUN_NS: u64 = (1 << 52) - 1;
-/// Where virtual time ends, so that no sum of times leaves its type: 292 years.
-const END_NS: u64 = u64::MAX / 2;
-/// IOs between two looks at [`Stop`].
-const STOP_EVERY: u64 = 256;
 
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "one of them per device")]
@@ -98,13 +91,6 @@ pub enum Request<'a> {
         /// How much.
         length: Bytes,
     },
-}
-
-/// A stream and its next IO, with the time it is ready.
-struct Turn {
-    stream: Stream,
-    next: Option<(u64, Io)>,
-    chunk: Chunk,
 }
 
 impl SimDevice {
@@ -237,7 +223,8 @@ impl SimDevice {
         aligned && sized && end.is_some_and(|end| end <= self.geometry.capacity.0)
     }
 
-    fn refusal(&self, io: &Io) -> DeviceError {
+    #[cold]
+    fn refused(&self, io: &Io) -> DeviceError {
         DeviceError::Io {
             target: self.name.clone(),
             mode: io.mode.name(),
@@ -253,13 +240,6 @@ impl SimDevice {
         }
     }
 
-    fn too_long(&self) -> DeviceError {
-        let name = &self.name;
-        DeviceError::Other(format!(
-            "{name}: the run takes more than the 52 days of virtual time that records can tell; plan fewer IOs or shorten the times in the description"
-        ))
-    }
-
     /// The device's present, in the time of [`SimDevice::arrive`].
     pub(crate) fn present(&self) -> Nanos {
         Nanos(self.clock_ns)
@@ -267,56 +247,13 @@ impl SimDevice {
 
     /// Refuses what would be asked at the end of virtual time.
     pub(crate) fn refuse_at_the_end(&self, at: Nanos) -> Result<(), DeviceError> {
-        if at.0 >= END_NS { Err(self.at_its_end()) } else { Ok(()) }
-    }
-
-    fn at_its_end(&self) -> DeviceError {
-        let name = &self.name;
-        DeviceError::Other(format!("{name}: virtual time ends after 292 years; type shorter pauses"))
-    }
-
-    /// Serves one IO submitted at `at_ns`; gives when it is done.
-    #[inline]
-    pub(crate) fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
-        let (offset, size) = (io.offset.0, u64::from(io.size));
-        self.host.note(io.mode, size);
-        if self.meter.is_on() {
-            self.meter_idle(at_ns);
-        }
-        let done = match (&mut self.body, io.mode) {
-            (Body::Flash(flash), Mode::Read) => flash.read(at_ns, offset, size),
-            (Body::Flash(flash), Mode::Write) => flash.write(at_ns, offset, size),
-            (Body::Flash(flash), Mode::Flush) => flash.flush(at_ns),
-            (Body::Flash(flash), Mode::Trim) => flash.trim(at_ns, offset, size),
-            (Body::Disk(disk), Mode::Read) => disk.read(at_ns, offset, size),
-            (Body::Disk(disk), Mode::Write) => disk.write(at_ns, offset, size),
-            (Body::Disk(disk), Mode::Flush) => disk.flush(at_ns),
-            (Body::Disk(_), Mode::Trim) => at_ns,
-        };
-        let done = if self.noise_share > 0.0 {
-            done + ((done - at_ns) as f64 * self.noise_share * self.noise.unit()) as u64
-        } else {
-            done
-        };
-        self.clock_ns = self.clock_ns.max(done);
-        if self.meter.is_on() {
-            self.meter.note(self.energy_at(self.clock_ns));
-        }
-        done
+        if at.0 >= END_NS { Err(at_its_end(&self.name)) } else { Ok(()) }
     }
 
     /// The cumulative energy at `now_ns`.
     fn energy_at(&self, now_ns: u64) -> Sample {
         let (ops, link_bytes, busy_ns) = self.work();
         Sample { at: Nanos(now_ns), joules: self.meter.joules(now_ns, busy_ns, &ops, link_bytes) }
-    }
-
-    /// Says what was counted by `at` of a run; changes nothing.
-    #[cold]
-    fn tell(&self, recorder: &dyn Recorder, at: Nanos) {
-        if let Some(counters) = Device::counters(self) {
-            recorder.reading(Reading { at, counters });
-        }
     }
 
     /// Tells the meter of the time before an IO at `at_ns` and of what the
@@ -343,7 +280,7 @@ impl SimDevice {
             let part = (end - at).min(most) as u32;
             let io = Io { arrival: Arrival::CONSECUTIVE, offset: Bytes(at), size: part, mode, pattern: 0 };
             if !self.accepts(&io) {
-                return Err(self.refusal(&io));
+                return Err(self.refused(&io));
             }
             now = self.serve(now, &io);
             at += u64::from(part);
@@ -401,39 +338,52 @@ impl SimDevice {
     }
 }
 
-impl Turn {
-    /// Fetches the next IO and when it is submitted, in a run that began at
-    /// `began_ns` and in which the one before was done at `done_ns`.
-    #[inline]
-    fn advance(&mut self, began_ns: u64, done_ns: u64) {
-        self.next = self.stream.next().map(|io| {
-            let due = io.arrival.due(Nanos(done_ns - began_ns));
-            (began_ns.saturating_add(due.0).max(done_ns), io)
-        });
+impl Server for SimDevice {
+    // It changes nothing.
+    #[cold]
+    fn tell(&self, recorder: &dyn Recorder, at: Nanos) {
+        if let Some(counters) = Device::counters(self) {
+            recorder.reading(Reading { at, counters });
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 
     #[inline]
-    fn record(&mut self, recorder: &dyn Recorder, record: IoRecord) {
-        if self.chunk.len() == self.chunk.capacity() {
-            let full = std::mem::take(&mut self.chunk);
-            self.chunk = recorder.exchange(full);
-        }
-        self.chunk.push(record);
+    fn refusal(&self, io: &Io) -> Option<DeviceError> {
+        (!self.accepts(io)).then(|| self.refused(io))
     }
-}
 
-/// The stream to go next: the earliest ready, the lowest number on a tie.
-#[inline]
-fn earliest(turns: &[Turn]) -> Option<usize> {
-    let mut best: Option<(u64, usize)> = None;
-    for (i, turn) in turns.iter().enumerate() {
-        if let Some((ready, _)) = turn.next
-            && best.is_none_or(|(b, _)| ready < b)
-        {
-            best = Some((ready, i));
+    #[inline]
+    fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
+        let (offset, size) = (io.offset.0, u64::from(io.size));
+        self.host.note(io.mode, size);
+        if self.meter.is_on() {
+            self.meter_idle(at_ns);
         }
+        let done = match (&mut self.body, io.mode) {
+            (Body::Flash(flash), Mode::Read) => flash.read(at_ns, offset, size),
+            (Body::Flash(flash), Mode::Write) => flash.write(at_ns, offset, size),
+            (Body::Flash(flash), Mode::Flush) => flash.flush(at_ns),
+            (Body::Flash(flash), Mode::Trim) => flash.trim(at_ns, offset, size),
+            (Body::Disk(disk), Mode::Read) => disk.read(at_ns, offset, size),
+            (Body::Disk(disk), Mode::Write) => disk.write(at_ns, offset, size),
+            (Body::Disk(disk), Mode::Flush) => disk.flush(at_ns),
+            (Body::Disk(_), Mode::Trim) => at_ns,
+        };
+        let done = if self.noise_share > 0.0 {
+            done + ((done - at_ns) as f64 * self.noise_share * self.noise.unit()) as u64
+        } else {
+            done
+        };
+        self.clock_ns = self.clock_ns.max(done);
+        if self.meter.is_on() {
+            self.meter.note(self.energy_at(self.clock_ns));
+        }
+        done
     }
-    best.map(|(_, i)| i)
 }
 
 impl Device for SimDevice {
@@ -447,57 +397,8 @@ impl Device for SimDevice {
         recorder: &dyn Recorder,
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
-        if streams.len() > IoRecord::MAX_STREAMS {
-            return Err(DeviceError::Other(format!("at most {} streams in a run", IoRecord::MAX_STREAMS)));
-        }
-        let began = self.clock_ns;
-        if began >= END_NS {
-            return Err(self.at_its_end());
-        }
-        // A paused IO is not begun after the limit: waiting costs nothing here.
-        let is_past = |io: &Io, ready_ns: u64| {
-            limits.time.is_some_and(|limit| io.arrival.is_past(Nanos(ready_ns - began), limit))
-        };
         self.reserve();
-        let mut turns: Vec<Turn> =
-            streams.into_iter().map(|stream| Turn { stream, next: None, chunk: recorder.fresh() }).collect();
-        turns.iter_mut().for_each(|turn| turn.advance(began, began));
-        let mut end = RunEnd::default();
-        let mut last = began;
-        let mut due = ReadingsDue::of(recorder);
-        while let Some(i) = earliest(&turns) {
-            let Some((ready, io)) = turns[i].next else { break };
-            if is_past(&io, ready) {
-                turns[i].next = None;
-                end.time_limit_hit = true;
-                continue;
-            }
-            if end.ios.is_multiple_of(STOP_EVERY) && limits.stop.now() {
-                end.interrupted = true;
-                break;
-            }
-            if !self.accepts(&io) {
-                return Err(self.refusal(&io));
-            }
-            if ready - began > MAX_RUN_NS {
-                return Err(self.too_long());
-            }
-            let done = self.serve(ready, &io);
-            if done - began > MAX_RUN_NS {
-                return Err(self.too_long());
-            }
-            let record = IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began));
-            turns[i].record(recorder, record);
-            turns[i].advance(began, done);
-            last = last.max(done);
-            end.ios += 1;
-            if due.at(Nanos(last - began)) {
-                self.tell(recorder, Nanos(last - began));
-            }
-        }
-        turns.into_iter().for_each(|turn| recorder.finish(turn.chunk));
-        end.elapsed = Nanos(last - began);
-        Ok(end)
+        interleave(self, self.clock_ns, streams, recorder, limits)
     }
 
     fn idle(&mut self, pause: Nanos, stop: &Stop) {

@@ -22,11 +22,11 @@ mod unsteady;
 
 pub use unsteady::{OtherLoad, Unsteady};
 
+use crate::interleave::{END_NS, Server, interleave};
 use std::collections::VecDeque;
 use uflip_device::rng::{Rng, derive_seed};
 use uflip_device::{
-    Bytes, Chunk, Device, DeviceError, Geometry, Io, IoRecord, Mode, Nanos, Recorder, RunEnd, RunLimits,
-    Stop, Stream,
+    Bytes, Device, DeviceError, Geometry, Io, Mode, Nanos, Recorder, RunEnd, RunLimits, Stop, Stream,
 };
 
 /// Stretches of the area in which random writes are cheap.
@@ -273,8 +273,21 @@ impl KnownDevice {
         self.writes += 1;
         (base * if shifted { self.truth.penalty } else { 1.0 } * drifted, scattered)
     }
+}
 
-    /// Serves one IO submitted at `at_ns`; gives when it is done.
+impl Server for KnownDevice {
+    fn name(&self) -> &str {
+        "the device of a given truth"
+    }
+
+    /// It counts nothing.
+    fn tell(&self, _: &dyn Recorder, _: Nanos) {}
+
+    /// It takes any IO.
+    fn refusal(&self, _: &Io) -> Option<DeviceError> {
+        None
+    }
+
     fn serve(&mut self, at_ns: u64, io: &Io) -> u64 {
         let free = at_ns.max(self.clock_ns);
         let start = self.stall.map_or(free, |stall| stall.begin(free));
@@ -301,53 +314,6 @@ impl KnownDevice {
     }
 }
 
-/// A stream, its next IO with the time it is ready, and its records.
-type Turn = (Stream, Option<(u64, Io)>, Chunk);
-
-/// Serves the IOs of `streams`, of which the one that is ready first goes first, the
-/// lower number on a tie, from `began` on; `serve` gives when one is done.
-pub(crate) fn serve_all(
-    began: u64,
-    streams: Vec<Stream>,
-    recorder: &dyn Recorder,
-    limits: RunLimits<'_>,
-    serve: &mut dyn FnMut(u64, &Io) -> u64,
-) -> RunEnd {
-    let next = |stream: &mut Stream, done: u64| {
-        let io = stream.next()?;
-        let due = io.arrival.due(Nanos(done - began)).0.saturating_add(began);
-        Some((due.max(done), io))
-    };
-    let mut turns: Vec<Turn> = Vec::new();
-    for mut stream in streams {
-        let first = next(&mut stream, began);
-        turns.push((stream, first, recorder.fresh()));
-    }
-    let mut end = RunEnd::default();
-    loop {
-        let ready = turns.iter().enumerate().filter_map(|(i, t)| t.1.map(|(ready, io)| (ready, i, io)));
-        let Some((ready, i, io)) = ready.min_by_key(|(ready, i, _)| (*ready, *i)) else { break };
-        if limits.time.is_some_and(|time| io.arrival.is_past(Nanos(ready - began), time)) {
-            (turns[i].1, end.time_limit_hit) = (None, true);
-            continue;
-        }
-        if limits.stop.now() {
-            end.interrupted = true;
-            break;
-        }
-        let done = serve(ready, &io);
-        let (stream, following, chunk) = &mut turns[i];
-        if chunk.len() == chunk.capacity() {
-            *chunk = recorder.exchange(std::mem::take(chunk));
-        }
-        chunk.push(IoRecord::measured(&io, i as u16, Nanos(ready - began), Nanos(done - began)));
-        *following = next(stream, done);
-        end.ios += 1;
-    }
-    turns.into_iter().for_each(|(_, _, chunk)| recorder.finish(chunk));
-    end
-}
-
 impl Device for KnownDevice {
     fn geometry(&self) -> Geometry {
         Geometry { capacity: self.truth.capacity, sector: Bytes(512) }
@@ -359,20 +325,17 @@ impl Device for KnownDevice {
         recorder: &dyn Recorder,
         limits: RunLimits<'_>,
     ) -> Result<RunEnd, DeviceError> {
-        let began = self.clock_ns;
         if let Some(weather) = &mut self.weather {
             weather.next_run();
         }
         // Memory for all that is remembered, which a clone has lost.
         self.ends.reserve(STREAMS - self.ends.len());
         self.slots.reserve(SLOTS - self.slots.len());
-        let mut end = serve_all(began, streams, recorder, limits, &mut |at_ns, io| self.serve(at_ns, io));
-        end.elapsed = Nanos(self.clock_ns - began);
-        Ok(end)
+        interleave(self, self.clock_ns, streams, recorder, limits)
     }
 
     fn idle(&mut self, pause: Nanos, _: &Stop) {
-        self.clock_ns = self.clock_ns.saturating_add(pause.0);
+        self.clock_ns = self.clock_ns.saturating_add(pause.0).min(END_NS);
     }
 
     fn now(&self) -> Nanos {

@@ -22,6 +22,7 @@ pub mod explain;
 pub mod flash;
 mod footprint;
 pub mod ftl;
+mod interleave;
 pub mod known;
 pub mod link;
 pub mod nand;

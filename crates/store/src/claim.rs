@@ -12,19 +12,14 @@
 use crate::error::{StoreError, path_error};
 use crate::files::{create_new, open_inside};
 use crate::store::Store;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The name of the file that is locked.
 pub(crate) const LOCK: &str = ".lock";
 
-/// Somebody may hold the lock for a moment only to look: how often and how long
-/// to wait for that.
-const LOOKS: u32 = 10;
-const LOOK: Duration = Duration::from_millis(10);
 /// Times that a folder may vanish under our hands.
 const VANISHED: u32 = 100;
 
@@ -187,12 +182,6 @@ fn lock(dir: &Path) -> Result<Option<(File, bool)>, StoreError> {
 }
 
 fn hold(file: &File, dir: &Path, path: &Path) -> Result<(), StoreError> {
-    for _ in 0..LOOKS {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
-            Err(TryLockError::Error(e)) => return Err(path_error("cannot lock", path)(e)),
-        }
-    }
-    Err(busy(dir))
+    let held = uflip_device::lock::hold(file).map_err(path_error("cannot lock", path))?;
+    if held { Ok(()) } else { Err(busy(dir)) }
 }

@@ -205,21 +205,27 @@ impl Drop for Temporary {
     }
 }
 
+/// What there is under the name of a file of a results folder.
+///
+/// # Errors
+/// [`StoreError::Refused`] for a folder, a FIFO and so on, which are never replaced.
+pub(crate) fn may_be_replaced(path: &Path) -> Result<Option<Metadata>, StoreError> {
+    match path.symlink_metadata().ok() {
+        Some(old) if !old.is_file() && !old.is_symlink() => {
+            let (shown, kind) = (path.display(), kind_of(&old));
+            Err(StoreError::Refused(format!(
+                "{shown} is {kind}, which uflip does not replace; remove it or use another folder"
+            )))
+        }
+        old => Ok(old),
+    }
+}
+
 /// Makes `bytes` the contents of the file `path` of a results folder, durably
 /// and at once. A link of that name is replaced and not followed; anything else
 /// but a file stays and is an error.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let old = path.symlink_metadata().ok();
-    if let Some(old) = &old
-        && !old.is_file()
-        && !old.is_symlink()
-    {
-        let (shown, kind) = (path.display(), kind_of(old));
-        return Err(StoreError::Refused(format!(
-            "{shown} is {kind}, which uflip does not replace; remove it or use another folder"
-        )));
-    }
-    let old = old.filter(Metadata::is_file);
+    let old = may_be_replaced(path)?.filter(Metadata::is_file);
     let written = Temporary::beside(path, old.as_ref()).and_then(|mut temporary| {
         temporary.file.write_all(bytes)?;
         temporary.put(path)

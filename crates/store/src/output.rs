@@ -18,7 +18,7 @@
 
 use crate::error::{StoreError, path_error};
 use crate::files::{Temporary, sync_dir};
-use crate::store::folder_of_kept;
+use crate::store::{folder_of_kept, is_kept_in, records_of};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -61,6 +61,24 @@ pub fn check(path: &Path) -> Result<(), StoreError> {
     place(path).map(|_| ())
 }
 
+/// Whether the folder `path` can take outputs: it is not what a results folder keeps its
+/// records or what was set aside in, whether that is there already or not.
+///
+/// # Errors
+/// [`StoreError::Refused`], with what to type instead.
+pub fn check_folder(path: &Path) -> Result<(), StoreError> {
+    let real = path.canonicalize().or_else(|_| std::path::absolute(path));
+    let real = real.map_err(path_error("cannot write", path))?;
+    match real.ancestors().find_map(records_of) {
+        None => Ok(()),
+        Some(results) => {
+            let why =
+                format!("is where the results in {} keep records; name another folder", results.display());
+            Err(refused(path, &why))
+        }
+    }
+}
+
 /// Whether `path` can be an output of what is measured on `target`, where that has a path: it would take the
 /// place of what was measured.
 ///
@@ -75,6 +93,22 @@ pub fn check_beside(path: &Path, target: Option<&Path>) -> Result<(), StoreError
         return Err(refused(path, &why));
     }
     Ok(())
+}
+
+/// Whether the results in `results`, which may not be there yet, leave the target at `path` as it is, and it
+/// takes the place of no file of other results where it is `to_be_made`.
+///
+/// # Errors
+/// Where the results would replace it, or it would be taken for one of their files.
+pub fn check_target(path: &Path, results: Option<&Path>, to_be_made: bool) -> Result<(), StoreError> {
+    if let Some(dir) = results.filter(|dir| is_kept_in(dir, path)) {
+        let why = format!("is a name that the results in {} need; name another target or -o", dir.display());
+        return Err(refused(path, &why));
+    }
+    match folder_of_kept(path).filter(|_| to_be_made) {
+        Some(folder) => Err(refused(path, &needed_by(&folder))),
+        None => Ok(()),
+    }
 }
 
 impl Output {
@@ -173,12 +207,15 @@ fn new(path: &Path) -> Result<OutputPlace, StoreError> {
     Ok(OutputPlace::File(path.to_path_buf(), None))
 }
 
+fn needed_by(folder: &Path) -> String {
+    format!("is a name that the results in {} need; name another file", folder.display())
+}
+
 /// Refuses the names under which uflip itself keeps something: `target`, to which
 /// `path` led.
 fn keeps_nothing(path: &Path, target: &Path) -> Result<(), StoreError> {
     if let Some(folder) = folder_of_kept(target) {
-        let why = format!("is a name that the results in {} need; name another file", folder.display());
-        return Err(refused(path, &why));
+        return Err(refused(path, &needed_by(&folder)));
     }
     let of_sidecar = target.extension().is_some_and(|end| end == "uflip").then(|| target.with_extension(""));
     let marked = |file: &Path| file.exists() && scratch::identity(file).is_some();

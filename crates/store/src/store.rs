@@ -11,8 +11,8 @@ use crate::claim::{Claim, LOCK};
 use crate::contents::{EDITED, MANIFEST_CHANGED, RecordFile, RunRow, StoreContents};
 use crate::error::{StoreError, path_error};
 use crate::files::{
-    append, is_temporary_of, kind_of, no_room, open_inside, read_inside, sync_dir, temporary_name,
-    unreadable, write_whole,
+    append, is_temporary_of, kind_of, may_be_replaced, no_room, open_inside, read_inside, sync_dir,
+    temporary_name, unreadable, write_whole,
 };
 use crate::format1;
 use crate::manifest::{FORMAT, Manifest};
@@ -106,14 +106,45 @@ pub(crate) mod names {
 pub(crate) fn folder_of_kept(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let (name, folder) = (path.file_name()?.to_str()?, path.parent()?.canonicalize().ok()?);
-    let is_store = |folder: &Path| folder.join(MANIFEST).exists() || folder.join(names::RUNS).exists();
-    let whole = (WHOLE.contains(&name) && name != REPORT) || name == crate::claim::LOCK;
+    let whole = (is_whole(name) && name != REPORT) || [names::IOS, names::ASIDE].contains(&name);
     if whole && is_store(&folder) {
         return Some(folder);
     }
+    records_of(&folder)
+}
+
+fn is_store(folder: &Path) -> bool {
+    folder.join(MANIFEST).exists() || folder.join(names::RUNS).exists()
+}
+
+/// The results folder that keeps records in `folder`, or what it set aside.
+pub(crate) fn records_of(folder: &Path) -> Option<PathBuf> {
     let within = folder.file_name().is_some_and(|name| name == names::IOS || name == names::ASIDE);
     let above = folder.parent().filter(|_| within)?;
     is_store(above).then(|| above.to_path_buf())
+}
+
+/// Whether results in `dir`, which may not be there yet, have a file of their own
+/// under the name `path`: they would replace it.
+pub(crate) fn is_kept_in(dir: &Path, path: &Path) -> bool {
+    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+    let (Some(dir), Some(name)) = (whole(dir), path.file_name()) else { return false };
+    // The file may be about to be made; its folder is there.
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(folder) = whole(folder) else { return false };
+    let of_runs = [names::IOS, names::ASIDE].iter().any(|name| folder.starts_with(dir.join(name)));
+    of_runs || (folder == dir && name.to_str().is_some_and(is_whole))
+}
+
+/// Whether a file of this name is one of a store's own.
+fn is_whole(name: &str) -> bool {
+    WHOLE.contains(&name) || name == crate::claim::LOCK
+}
+
+/// Refuses a folder in which something else has the name of a file that will be
+/// replaced: said now, not after hours of measuring.
+fn refuse_what_stays(dir: &Path) -> Result<(), StoreError> {
+    WHOLE.iter().try_for_each(|name| may_be_replaced(&dir.join(name)).map(|_| ()))
 }
 
 /// The record file of run `id`, relative to the store: `ios/run-000123.parquet`.
@@ -169,6 +200,11 @@ impl Store {
         Store::over(dir, manifest.folder.clone(), claim.into_lock()?, HashSet::new(), Vec::new())
     }
 
+    /// What rows say of the folder; None in folders of before that.
+    pub fn folder(&self) -> Option<&str> {
+        self.folder.as_deref()
+    }
+
     /// Refuses a folder with a store or with anybody's files. What a crash
     /// inside [`Store::create`] leaves counts as free: the lock and, beside it,
     /// any of what is made before the manifest, whole or half.
@@ -179,7 +215,8 @@ impl Store {
         let shown = dir.display();
         if dir.join(MANIFEST).exists() {
             return refused(format!(
-                "{shown} already holds a measurement; go on with it with --resume, or choose another folder with -o"
+                "{shown} already holds a measurement; choose another folder with -o (--resume goes on with a benchmark \
+                 that was cut off)"
             ));
         }
         let begun = dir.join(LOCK).exists();
@@ -242,15 +279,15 @@ impl Store {
     /// Whether what is in a folder can be gone on with; changes nothing.
     ///
     /// # Errors
-    /// [`StoreError::Refused`] where it is of another seed, [`StoreError::Damaged`]
-    /// where its manifest is not as it was written.
+    /// [`StoreError::Refused`] where it is of another seed, or a folder or the like has the
+    /// name of one of its files; [`StoreError::Damaged`] where its manifest is not as it was written.
     pub fn may_resume(contents: &StoreContents, seed: Option<u64>) -> Result<(), StoreError> {
         same_seed(contents, seed)?;
         if contents.damage.iter().any(|damage| damage.file == MANIFEST) {
             let (path, detail) = (contents.dir.join(MANIFEST), MANIFEST_CHANGED.to_string());
             return Err(StoreError::Damaged { path, detail });
         }
-        Ok(())
+        refuse_what_stays(&contents.dir)
     }
 
     /// Writes plan and manifest as this version does: what it adds to the folder is
@@ -707,6 +744,17 @@ fn remove_leftovers(
     }
 }
 
+/// Where `file` goes in `aside`: beside what was set aside before, never over it.
+fn free_name(aside: &Path, file: &Path) -> PathBuf {
+    let name = |n: u32| {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        aside.join(format!("{stem}-{n}.parquet"))
+    };
+    let free = |path: &PathBuf| path.symlink_metadata().is_err();
+    let first = aside.join(file.file_name().unwrap_or_default());
+    std::iter::once(first.clone()).chain((2..100_000).map(name)).find(free).unwrap_or(first)
+}
+
 /// Moves record files into a folder of their own.
 fn set_aside(dir: &Path, files: &[PathBuf], notes: &mut Vec<String>) -> Result<(), StoreError> {
     let aside = dir.join(names::ASIDE);
@@ -720,7 +768,7 @@ fn set_aside(dir: &Path, files: &[PathBuf], notes: &mut Vec<String>) -> Result<(
         made => made.map_err(path_error("cannot create the folder", &aside))?,
     }
     for file in files {
-        let to = aside.join(file.file_name().unwrap_or_default());
+        let to = free_name(&aside, file);
         std::fs::rename(file, &to).map_err(path_error("cannot set aside", file))?;
     }
     notes.push(format!(

@@ -86,7 +86,7 @@ pub struct RunArgs {
     /// ajwani (Ajwani et al. 2008), ajwani-short (the same in minutes),
     /// ajwani-endurance (wears the device out), write-cost (Lee et al. 2009);
     /// --only names its lines
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "budget", "preset", "values", "plan_file", "live", "method"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "budget", "preset", "values", "plan_file", "live", "method", "state", "io_size", "repeats", "pause_between", "baselines"])]
     pub suite: Option<String>,
     /// For --suite: the device's logical block, or the folder in which uflip
     /// logical-block found it [default: 4M, assumed]
@@ -99,7 +99,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub consent: ConsentArgs,
     /// Use at most this much time for the whole benchmark; runs are cut short
-    /// where it is needed [default for quick: 90s]
+    /// where it is needed; on a simulated device it is of virtual time [default for
+    /// quick: 90s, none on a simulated device]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Nanos>,
     /// Execute this plan as it stands: the JSON that uflip plan --json prints,
@@ -107,7 +108,7 @@ pub struct RunArgs {
     #[arg(
         long = "plan",
         value_name = "FILE",
-        conflicts_with_all = ["preset", "method", "only", "baselines", "values", "state", "io_size", "repeats", "pause_between", "seed", "resume"]
+        conflicts_with_all = ["preset", "method", "only", "baselines", "values", "state", "io_size", "repeats", "pause_between", "seed", "resume", "logical_block"]
     )]
     pub plan_file: Option<PathBuf>,
     /// Go on with the interrupted benchmark in DIR, on the device it began on

@@ -42,7 +42,31 @@ pub fn print_painted(text: &str, color: bool) -> anyhow::Result<()> {
 
 fn write_out(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    to_stdout(written.context("cannot write to standard output"))
+}
+
+/// Nobody reads standard output any more: `uflip … | head`.
+#[derive(Debug, thiserror::Error)]
+#[error("standard output was closed")]
+struct StdoutClosed;
+
+/// What came of writing to standard output: a pipe that its reader closed is told
+/// from one that is an output by name, whose reader was to have all of it.
+///
+/// # Errors
+/// As they are.
+pub fn to_stdout(written: anyhow::Result<()>) -> anyhow::Result<()> {
+    written.map_err(|error| {
+        let causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+        let closed = causes.into_iter().any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe);
+        if closed { StdoutClosed.into() } else { error }
+    })
+}
+
+/// Whether a command ended because standard output was closed: nothing went wrong.
+pub fn is_stdout_closed(error: &anyhow::Error) -> bool {
+    error.is::<StdoutClosed>()
 }
 
 /// Prints `value` as indented JSON.

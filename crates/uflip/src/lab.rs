@@ -3,6 +3,7 @@
 //! What proofs and demonstrations are made of: the same script, executor,
 //! detectors and profile as `uflip run`, with records that are kept in memory.
 
+use crate::session::{Kept, Probing};
 use anyhow::anyhow;
 use std::path::PathBuf;
 use uflip_analysis::{Profile, profile};
@@ -17,6 +18,8 @@ use uflip_store::{Manifest, Options, RunRow, StoreContents, StoreError};
 /// A device, and what was measured on it.
 pub struct Lab<'a> {
     device: &'a mut dyn Device,
+    /// What stands beside its runs.
+    probing: &'a Probing,
     stop: &'a Stop,
     /// What was planned so far.
     pub plan: Plan,
@@ -63,15 +66,9 @@ impl Bench for Lab<'_> {
         };
         let control = Control { stop: self.stop, budget: None, unix_now };
         let steps = first..self.plan.steps.len();
-        let finished = execute_steps(
-            &self.plan,
-            steps,
-            self.device,
-            &mut self.memory,
-            &mut resetter,
-            control,
-            &mut |_| {},
-        );
+        let mut kept = Kept { sink: &mut self.memory, probing: self.probing };
+        let finished =
+            execute_steps(&self.plan, steps, self.device, &mut kept, &mut resetter, control, &mut |_| {});
         if finished.map_err(other)?.stopped { Err(AutoError::Stopped) } else { Ok(()) }
     }
 
@@ -99,25 +96,31 @@ pub fn measure(
     before_main: &mut dyn FnMut(),
 ) -> anyhow::Result<Measured> {
     let plan = auto::first_plan(options);
-    let mut lab = Lab { device, stop, plan, memory: MemorySink::default(), before_main };
+    let probing = &Probing::of(None);
+    let mut lab = Lab { device, probing, stop, plan, memory: MemorySink::default(), before_main };
     let calibration = auto::measure(options, AutoExtent::Whole, &mut lab)?;
     let Lab { plan, memory, .. } = lab;
     let profile = profile_of(&plan, &memory, &calibration, options.plan.seed)?;
     Ok(Measured { calibration, plan, memory, profile })
 }
 
-/// The parameters that the automatic method finds on `device`.
+/// The parameters that the automatic method finds on a device of a session
+/// (`session::visit`), with the calibration runs beside which something else was active.
 ///
 /// # Errors
 /// What the device or the method says.
 pub fn parameters(
     options: &AutoOptions,
-    device: &mut dyn Device,
+    (device, probing): (&mut dyn Device, &Probing),
     stop: &Stop,
 ) -> anyhow::Result<Calibration> {
     let plan = auto::first_plan(options);
-    let mut lab = Lab { device, stop, plan, memory: MemorySink::default(), before_main: &mut || {} };
-    Ok(auto::measure(options, AutoExtent::Parameters, &mut lab)?)
+    let before: Vec<_> = probing.disturbed();
+    let mut lab = Lab { device, probing, stop, plan, memory: MemorySink::default(), before_main: &mut || {} };
+    let mut found = auto::measure(options, AutoExtent::Parameters, &mut lab)?;
+    found.interference = probing.disturbed();
+    found.interference.retain(|of| !before.contains(of));
+    Ok(found)
 }
 
 /// The profile of runs in memory.

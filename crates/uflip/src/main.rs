@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let cli = typed::parse_or_exit();
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if command::is_stdout_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             crate::say!("uflip: {}", printable::chain(&error));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
@@ -103,12 +103,4 @@ fn manual_section(page: &mut Vec<u8>, command: &clap::Command, name: &str) -> an
     part.render_description_section(page)?;
     part.render_options_section(page)?;
     Ok(())
-}
-
-/// `uflip … | head` closes the pipe: nothing went wrong.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -37,7 +37,7 @@ pub struct Display {
 }
 
 /// The name under which a run is counted.
-fn group_of(spec: &RunSpec) -> String {
+pub fn group_of(spec: &RunSpec) -> String {
     spec.belongs.section().map_or_else(|| "baselines".into(), |section| section.to_string())
 }
 
@@ -175,6 +175,6 @@ impl Display {
 fn what(spec: &RunSpec) -> String {
     match spec.belongs.varying() {
         Some((parameter, _, label)) => format!("{} {parameter} {label}", spec.curve_name()),
-        None => spec.curve_name(),
+        None => spec.curve_name().to_string(),
     }
 }

@@ -290,6 +290,11 @@ fn refusal(
 }
 
 impl Answer {
+    /// Whether another device is gone on with.
+    pub fn is_another(&self) -> bool {
+        !self.differences.is_empty()
+    }
+
     /// Looks again at what has been opened: nothing is written yet.
     ///
     /// # Errors
@@ -316,7 +321,7 @@ impl Answer {
         store: &mut Store,
         manifest: &Manifest,
         next_run: Option<u32>,
-        facts: &TargetFacts,
+        (facts, summary): (&TargetFacts, String),
     ) -> anyhow::Result<()> {
         let name = self.target.to_string();
         if self.differences.is_empty() && name == self.stored.to_string() {
@@ -330,6 +335,8 @@ impl Answer {
             identity.path = name;
         }
         if !self.differences.is_empty() {
+            // What was named now was not made unasked.
+            manifest.options.remove_scratch = false;
             target.changed.push(DeviceChange {
                 from_run: next_run,
                 runs_kept: store.len(),
@@ -339,6 +346,7 @@ impl Answer {
             });
             target.identity = for_manifest(&self.target);
             target.facts = facts.clone();
+            target.summary = Some(summary);
             let told = self.differences.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ");
             crate::say!("warning: another device is measured from here on: {told}; the results say so");
         }

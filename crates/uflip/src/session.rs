@@ -36,7 +36,7 @@ use std::time::Duration;
 use uflip_device::identity::{SysPaths, host_facts};
 use uflip_device::{EngineOptions, measure_overhead};
 use uflip_measure::run::RunSpec;
-use uflip_measure::{Pattern, Plan};
+use uflip_measure::{Pattern, PatternMode, Plan, State, Step};
 use uflip_store::manifest::{Asked, TargetFacts, TargetTold, Told};
 use uflip_store::{Claim, Durability, Manifest, Options, Store};
 
@@ -191,6 +191,36 @@ impl Needs<'_> {
             Needs::Everything => true,
         }
     }
+
+    /// Whether data is written, and whether anything is trimmed.
+    fn writes_and_trims(&self) -> (bool, bool) {
+        let (basics, resets) = match self {
+            Needs::Plan(plan) => {
+                let basics: Vec<_> = plan.runs().flat_map(|run| run.work.basics()).collect();
+                let reset = |step: &_| if let Step::Reset { state } = step { Some(*state) } else { None };
+                (basics, plan.steps.iter().filter_map(reset).collect())
+            }
+            Needs::Pattern(pattern) => (pattern.basics(), Vec::new()),
+            Needs::Everything => return (true, true),
+        };
+        let does = |mode| basics.iter().any(|basic| basic.mode == mode);
+        let writes = does(PatternMode::Write) || resets.iter().any(|state| *state != State::None);
+        (writes, does(PatternMode::Trim) || resets.contains(&State::Trim))
+    }
+
+    /// Refuses options that were typed for writes or trims where there are none.
+    ///
+    /// # Errors
+    /// [`crate::Usage`] with what to type instead.
+    pub fn refuse_without_effect(&self, typed: &Typed) -> anyhow::Result<()> {
+        let (writes, trims) = self.writes_and_trims();
+        for (name, does, what) in [("data", writes, "written"), ("discard", trims, "trimmed")] {
+            if !does && typed.was_given(name) {
+                return Err(usage(format!("--{name} does nothing where nothing is {what}; leave it away")));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Refuses what cannot or must not be done on this target, before anything is
@@ -218,7 +248,10 @@ pub fn refuse(
         }
         Needs::Everything => {}
     }
-    if needs.writes() { place.may_be_measured_with_writes(consents) } else { Ok(()) }
+    if needs.writes() {
+        place.may_be_measured_with_writes(consents)?;
+    }
+    target::refuse_other_consents(&[place], consents)
 }
 
 /// Opens a target for what is needed; what makes its results less sound is said.
@@ -272,10 +305,14 @@ pub fn begin(
     engine: EngineOptions,
     scratch_time: Option<Duration>,
 ) -> anyhow::Result<Begun> {
+    needs.refuse_without_effect(&order.typed)?;
     refuse(place, needs, &engine, &order.consents)?;
+    target::refuse_among_results(place, order.output.as_deref())?;
     let claim = claim_output(order.output.as_deref())?;
     let opened = open(&place.target, needs, engine, &order.consents, scratch_time)?;
-    let options = options(order, &opened.target, engine);
+    let mut options = options(order, &opened.target, engine);
+    // One that was there before is somebody's, or of a benchmark that may go on.
+    options.remove_scratch &= place.is_to_be_made();
     Ok(Begun { claim, opened, options })
 }
 
@@ -287,14 +324,21 @@ impl Begun {
     pub fn into_session(self, order: &Order, plan: &Plan, asked: Asked) -> anyhow::Result<Session> {
         let Begun { claim, opened, options } = self;
         let options = Options { asked, ..options };
-        let driven = options.engine.map(|engine| format!("; {}", describe::engine(&engine)));
-        let summary = format!("{}{}", opened.summary, driven.unwrap_or_default());
+        let summary = match &options.engine {
+            Some(engine) => summary_of(&opened, engine),
+            None => opened.summary.clone(),
+        };
         let target = of_target(summary, &opened.target, &opened.facts, &opened.warnings);
         let manifest = manifest(plan.seed, target, options.clone());
         let dir = claim.dir().to_path_buf();
         let store = Store::create_in(claim, &manifest, plan)?;
         Ok(Session::new(order, dir, store, opened, options))
     }
+}
+
+/// A target that is driven by `engine`, in one line.
+fn summary_of(opened: &Opened, engine: &EngineOptions) -> String {
+    format!("{}; {}", opened.summary, describe::engine(engine))
 }
 
 /// A target for the manifest, before anything is written to it.

@@ -9,6 +9,7 @@ pub use parse::{Target, Unnamed, simulated_by};
 use crate::describe::{self, round_time};
 use crate::input;
 use crate::interrupt::STOP;
+use crate::printable::word;
 use crate::{limits, usage};
 use anyhow::{Context, bail};
 use solid::Solid;
@@ -25,8 +26,8 @@ use uflip_device::{Bytes, Device, DeviceError, EngineOptions, Geometry, NullDevi
 use uflip_measure::run::RunSpec;
 use uflip_measure::{Pattern, PatternMode, Plan, State, Step};
 use uflip_sim::{Description, SimDevice, catalogue};
-use uflip_store::Claim;
 use uflip_store::manifest::TargetFacts;
+use uflip_store::{Claim, output};
 
 /// What a target is, before it is opened.
 pub struct Place {
@@ -204,8 +205,14 @@ impl Place {
     /// The refusal, with what to type where anything helps.
     pub fn may_be_written(&self, consents: &[String]) -> anyhow::Result<()> {
         match (&self.target, &self.examination) {
-            (Target::Scratch { path, size }, _) => Ok(scratch::may_be_made(path, *size)?),
-            (_, Some(examination)) => Ok(safety::permit(examination, consents).map(|_| ())?),
+            (Target::Scratch { path, size }, examination) => {
+                examination.as_ref().map_or(Ok(()), Examination::refuse_in_use)?;
+                Ok(scratch::may_be_made(path, *size)?)
+            }
+            (_, Some(examination)) => {
+                safety::permit(examination, consents)?;
+                Ok(examination.refuse_in_use()?)
+            }
             _ => Ok(()),
         }
     }
@@ -218,6 +225,26 @@ impl Place {
         self.may_be_written(consents)?;
         self.examination.as_ref().map_or(Ok(()), refuse_a_programs)
     }
+}
+
+/// Refuses a value of `--erase-device` that names none of the targets that are
+/// written to: somebody means another device than the one that would be erased.
+///
+/// # Errors
+/// [`crate::Usage`] with what to type instead.
+pub fn refuse_other_consents(places: &[&Place], consents: &[String]) -> anyhow::Result<()> {
+    let named = |given: &str, place: &Place| {
+        place.examination.as_ref().is_some_and(|examination| examination.is_named_by(given))
+    };
+    let other = |given: &&String| !places.iter().any(|place| named(given, place));
+    let Some(given) = consents.iter().find(other) else { return Ok(()) };
+    let targets: Vec<String> = places.iter().map(|place| place.target.to_string()).collect();
+    let of = if targets.is_empty() { "what is written to".into() } else { targets.join(" or ") };
+    Err(usage(format!(
+        "--erase-device {}: that names another device than {of}, so that it does nothing; leave it away, or name \
+         that device as the target",
+        word(given)
+    )))
 }
 
 /// Refuses the scratch file that a program wrote (`uflip copy`): it may be all that
@@ -283,7 +310,7 @@ fn open_path(target: &Target, access: Access<'_>, options: EngineOptions) -> any
     warnings.extend(solid::holes_behind(examination.facts()));
     let key = permit.as_ref().map_or(Key::DEVICE, WritePermit::key);
     let (opener, claim) = match permit {
-        None => (reader(path.to_path_buf(), options), None),
+        None => (reader(path.to_path_buf(), read_lock(examination)?, options), None),
         Some(permit) => writer(permit, options).map(|(opener, claim)| (opener, Some(claim)))?,
     };
     let device = RealDevice::new(&target.to_string(), place.geometry, options, key, opener)?;
@@ -303,8 +330,21 @@ fn other(error: impl std::fmt::Display) -> DeviceError {
     DeviceError::Other(error.to_string())
 }
 
-fn reader(path: PathBuf, options: EngineOptions) -> Opener {
-    Box::new(move || safety::open_for_reading(&path, options.buffering.open_flags()).map_err(other))
+/// Keeps others from writing to a scratch file of ours while it is read, as long as it
+/// stays open.
+fn read_lock(examination: &Examination) -> anyhow::Result<Option<File>> {
+    if examination.kind() != TargetKind::Scratch {
+        return Ok(None);
+    }
+    Ok(Some(scratch::lock_to_read(examination.path())?))
+}
+
+fn reader(path: PathBuf, lock: Option<File>, options: EngineOptions) -> Opener {
+    // Held as long as the device.
+    Box::new(move || {
+        let _held = &lock;
+        safety::open_for_reading(&path, options.buffering.open_flags()).map_err(other)
+    })
 }
 
 /// The first descriptor is the claim and stays open as long as the device; the
@@ -401,6 +441,15 @@ fn join(a: Range<u64>, b: Range<u64>) -> Range<u64> {
         (_, true) => a,
         _ => a.start.min(b.start)..a.end.max(b.end),
     }
+}
+
+/// Refuses a target that is, or would be, a file of the results in `output` or of other results.
+///
+/// # Errors
+/// What to type instead.
+pub fn refuse_among_results(place: &Place, output: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = place.target.path() else { return Ok(()) };
+    output::check_target(path, output, place.is_to_be_made()).map_err(usage)
 }
 
 /// Claims the results folder that was named, or a new one in the current

@@ -15,11 +15,11 @@
 //! the rule: nobody knows that it holds.
 
 use super::words::value_text;
-use super::{ChangeVerdict, Comparison, Unit, Value};
+use super::{ChangeVerdict, ComparedCurve, Comparison, Unit, Value};
 use serde::Serialize;
 use std::str::FromStr;
 use uflip_device::{Bytes, Nanos};
-use uflip_measure::MicroBenchmark;
+use uflip_measure::{Curve, MicroBenchmark};
 
 /// What must not be.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,10 +153,10 @@ fn find<'a>(name: &str, made: &'a Comparison) -> Option<(&'a [Value], Unit)> {
         return Some((&figure.values, figure.unit));
     }
     let (curve, label) = name.split_once('@')?;
-    let (micro, baseline) = curve.split_once('.')?;
-    let curve = made.curves.iter().find(|c| {
-        c.micro_benchmark.eq_ignore_ascii_case(micro) && c.baseline.eq_ignore_ascii_case(baseline)
-    })?;
+    let (section, baseline) = curve.split_once('.')?;
+    let baseline: Curve = baseline.parse().ok()?;
+    let called = |c: &&ComparedCurve| c.id.section.to_string().eq_ignore_ascii_case(section);
+    let curve = made.curves.iter().filter(called).find(|c| c.id.curve == baseline)?;
     let plain = |label: &str| label.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let point = curve.points.iter().find(|p| plain(&p.label).eq_ignore_ascii_case(label))?;
     Some((&point.values, Unit::Ns))
@@ -218,7 +218,7 @@ fn names(made: &Comparison) -> String {
     let figures: Vec<&str> = made.figures.iter().map(|f| f.name.as_str()).collect();
     let point = made.curves.iter().find_map(|c| {
         let label: String = c.points.first()?.label.split_whitespace().collect();
-        Some(format!("; points of curves such as {}.{}@{label}", c.micro_benchmark, c.baseline))
+        Some(format!("; points of curves such as {}.{}@{label}", c.id.section, c.id.curve))
     });
     format!("there are {}{}", figures.join(", "), point.unwrap_or_default())
 }

@@ -6,11 +6,12 @@
 //! nanoseconds whatever the name in `profile.json` says.
 
 use super::{Better, ComparedCurve, ComparedFigure, ComparedPoint, Subject, Unit, Value};
-use crate::profile::levels::{Cost, CurveUncertainty, PERCENTILES};
+use crate::profile::levels::{Cost, PERCENTILES};
 use crate::profile::{Effect, Evidence, EvidenceMap, Per, Profile};
+use std::collections::BTreeMap;
 use uflip_measure::MicroBenchmark;
 use uflip_measure::pattern::Baseline;
-use uflip_measure::run::{Belongs, RunSection};
+use uflip_measure::run::{Belongs, CurveId, RunSection};
 
 impl Value {
     fn of_cost(cost: Option<&Cost>) -> Value {
@@ -83,6 +84,8 @@ pub(super) fn all_figures(subjects: &[Subject]) -> Vec<ComparedFigure> {
     writes(subjects, &mut all);
     granularity(subjects, &mut all);
     effects(subjects, &mut all);
+    queue(subjects, &mut all);
+    device_work(subjects, &mut all);
     all
 }
 
@@ -118,7 +121,7 @@ fn baselines(subjects: &[Subject]) -> Vec<ComparedFigure> {
 
 /// The evidence of one baseline's figure.
 fn per<T: Copy>(per: &Per<T>, b: Baseline, as_f64: impl Fn(T) -> f64) -> (Option<f64>, Option<&Evidence>) {
-    (per.of(b).map(as_f64), per.evidence.get(b.name()))
+    (per.of(b).map(as_f64), per.evidence.get(&b))
 }
 
 fn phases(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
@@ -194,17 +197,32 @@ fn granularity(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
             scale,
             stepped,
         };
-        let latency: Get<'_> = &|p| per(&p.granularity.latency_us, b, |v| v);
+        // Where no line describes the curve there is no such figure.
+        fn line(p: &Profile, b: Baseline, of: &Per<f64>) -> Option<f64> {
+            of.of(b).filter(|_| p.granularity.linear.of(b) != Some(false))
+        }
+        let latency: Get<'_> = &|p| {
+            let of = &p.granularity.latency_us;
+            (line(p, b, of), of.evidence.get(&b))
+        };
         all.push(field(subjects, told("latency_us", "latency", Unit::Ns, 1e3, false), latency));
-        let slope: Get<'_> = &|p| per(&p.granularity.us_per_kib, b, |v| v);
+        let slope: Get<'_> = &|p| {
+            let of = &p.granularity.us_per_kib;
+            (line(p, b, of), of.evidence.get(&b))
+        };
         all.push(field(subjects, told("us_per_kib", "per KiB", Unit::Ns, 1e3, false), slope));
+        let saturation: Get<'_> = &|p| per(&p.granularity.saturation_bytes, b, |n| n as f64);
+        let title = "90 % of best MB/s from";
+        all.push(field(subjects, told("saturation_bytes", title, Unit::Bytes, 1.0, true), saturation));
     }
 }
 
 fn effects(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
     type Pick = fn(&Profile) -> &Effect;
-    let both: [(&str, &str, Pick); 2] =
-        [("parallelism", "parallel streams", |p| &p.parallelism), ("mix", "mixes", |p| &p.mix)];
+    let both: [(MicroBenchmark, &str, Pick); 2] = [
+        (MicroBenchmark::Parallelism, "parallel streams", |p| &p.parallelism),
+        (MicroBenchmark::Mix, "mixes", |p| &p.mix),
+    ];
     for (name, title, pick) in both {
         let told = |which: &str, words: &str| Field {
             name: format!("{name}.{which}"),
@@ -222,32 +240,67 @@ fn effects(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
     }
 }
 
-/// Every curve that any subject has, in the papers' order.
-pub(super) fn curves(subjects: &[Subject]) -> Vec<ComparedCurve> {
-    let mut all: Vec<ComparedCurve> = Vec::new();
-    for subject in subjects {
-        for curve in &subject.levels.curves {
-            if !all.iter().any(|c| is_of(c, curve)) {
-                all.push(ComparedCurve {
-                    micro_benchmark: curve.section.to_string(),
-                    baseline: curve.curve.to_string(),
-                    parameter: parameter(subject, &curve.section),
-                    points: Vec::new(),
-                });
-            }
-        }
+/// What several requests under way gain.
+fn queue(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
+    for b in Baseline::ALL {
+        let told = |name: &str, title: &str, unit, better, stepped| Field {
+            name: format!("queue_depth.{name}.{}", b.name()),
+            group: "Queue depth",
+            title: format!("{} {title}", b.name()),
+            unit,
+            better,
+            scale: 1.0,
+            stepped,
+        };
+        let gain: Get<'_> = &|p| per(&p.queue_depth.gain, b, |v| v);
+        all.push(field(
+            subjects,
+            told("gain", "best, times depth 1", Unit::Times, Better::Higher, false),
+            gain,
+        ));
+        let enough: Get<'_> = &|p| per(&p.queue_depth.enough, b, |n| n as f64);
+        let title = "hardly grows from depth";
+        all.push(field(subjects, told("enough", title, Unit::Count, Better::Neither, true), enough));
     }
-    let place = |micro: &str| MicroBenchmark::ALL.iter().position(|known| known.name() == micro);
-    let rank =
-        |name: &str| Baseline::ALL.iter().position(|b| b.name() == name).unwrap_or(Baseline::ALL.len());
-    all.sort_by_key(|c| (place(&c.micro_benchmark).unwrap_or(99), rank(&c.baseline)));
-    all.iter_mut().for_each(|curve| fill(curve, subjects));
-    all
 }
 
-/// Whether a curve that is compared is this one.
-fn is_of(compared: &ComparedCurve, own: &CurveUncertainty) -> bool {
-    compared.micro_benchmark == own.section.to_string() && compared.baseline == own.curve.to_string()
+/// What the device counted of its own work.
+fn device_work(subjects: &[Subject], all: &mut Vec<ComparedFigure>) {
+    let told = |name: String, title: String, unit, better| Field {
+        name: format!("device_work.{name}"),
+        group: "The device's own work",
+        title,
+        unit,
+        better,
+        scale: 1.0,
+        stepped: false,
+    };
+    for b in Baseline::ALL {
+        let get: Get<'_> = &|p| per(&p.device_work.write_amplification, b, |v| v);
+        let (name, title) = (format!("write_amplification.{b}"), format!("{b} write amplification"));
+        all.push(field(subjects, told(name, title, Unit::Times, Better::Lower), get));
+        let get: Get<'_> = &|p| per(&p.device_work.energy_uj_per_io, b, |v| v);
+        let (name, title) = (format!("energy_uj_per_io.{b}"), format!("{b} energy of an IO, uJ"));
+        all.push(field(subjects, told(name, title, Unit::Count, Better::Lower), get));
+    }
+    let amplification: Get<'_> = &|p| (p.device_work.write_amplification_of_all, None);
+    let (name, title) = ("write_amplification_of_all".into(), "all runs, write amplification".into());
+    all.push(field(subjects, told(name, title, Unit::Times, Better::Lower), amplification));
+    let energy: Get<'_> = &|p| (p.device_work.energy_j, None);
+    let (name, title) = ("energy_j".into(), "all runs, J".into());
+    all.push(field(subjects, told(name, title, Unit::Count, Better::Neither), energy));
+}
+
+/// Every curve that any subject has, in the papers' order.
+pub(super) fn curves(subjects: &[Subject]) -> Vec<ComparedCurve> {
+    let of = |subject: &'_ Subject| -> Vec<(CurveId, String)> {
+        let own = subject.levels.curves.iter().map(|curve| &curve.id);
+        own.map(|id| (id.clone(), parameter(subject, &id.section))).collect()
+    };
+    // The first that has a curve says what varies in it.
+    let found: BTreeMap<CurveId, String> = subjects.iter().rev().flat_map(of).collect();
+    let curve = |(id, parameter)| ComparedCurve { points: points(&id, subjects), id, parameter };
+    found.into_iter().map(curve).collect()
 }
 
 fn parameter(subject: &Subject, section: &RunSection) -> String {
@@ -256,16 +309,17 @@ fn parameter(subject: &Subject, section: &RunSection) -> String {
     runs.find_map(Belongs::varying).map(|(parameter, ..)| parameter).unwrap_or_default()
 }
 
-fn fill(curve: &mut ComparedCurve, subjects: &[Subject]) {
+/// What each subject's curve of this identity says, by rising value.
+fn points(id: &CurveId, subjects: &[Subject]) -> Vec<ComparedPoint> {
     let own = |s: &'_ Subject| {
-        s.levels.curves.iter().find(|own| is_of(curve, own)).map(|c| c.points.clone()).unwrap_or_default()
+        s.levels.curves.iter().find(|own| own.id == *id).map(|c| c.points.clone()).unwrap_or_default()
     };
     let points: Vec<_> = subjects.iter().map(own).collect();
     let mut values: Vec<(i64, String)> =
         points.iter().flatten().map(|p| (p.value, p.label.clone())).collect();
     values.sort();
     values.dedup_by_key(|(value, _)| *value);
-    curve.points = values
+    values
         .into_iter()
         .map(|(value, label)| {
             let of = |own: &Vec<crate::profile::levels::PointUncertainty>| {
@@ -273,5 +327,5 @@ fn fill(curve: &mut ComparedCurve, subjects: &[Subject]) {
             };
             ComparedPoint { value, label, values: points.iter().map(of).collect() }
         })
-        .collect();
+        .collect()
 }

@@ -168,6 +168,17 @@ fn rules_that_make_no_sense_are_refused_with_what_to_type() {
     assert!(of("RW > 5M").expect_err("a size").contains("a time such as 5ms"));
     assert!(of("RW > 5").expect_err("a number").contains("a time such as 5ms"));
     assert_eq!(of("SW > 1.2x"), Ok(()), "a known name that was not measured fails later, loudly");
+    for name in [
+        "queue_depth.gain.SR",
+        "queue_depth.enough.RW",
+        "device_work.write_amplification.RW",
+        "device_work.energy_uj_per_io.SW",
+        "device_work.write_amplification_of_all",
+        "device_work.energy_j",
+        "granularity.saturation_bytes.SR",
+    ] {
+        assert_eq!(of(&format!("{name} > 1.2x")), Ok(()), "of profile.json");
+    }
     let single = check(&"RW > 1.2x".parse().expect("a rule"), &made(vec![value(1.0, 1.0, 1.0)]));
     assert!(single.expect_err("one").contains("second folder"));
 }

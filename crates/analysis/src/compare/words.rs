@@ -11,7 +11,10 @@ pub fn three(value: f64) -> String {
         v if v >= 0.9995 => 2,
         _ => 3,
     };
-    format!("{value:.decimals$}")
+    // Halves go up, in every unit alike: 0.3805 ms and 380.5 us are 0.381 and 381.
+    let step = 10f64.powi(decimals);
+    let decimals = decimals as usize;
+    format!("{:.decimals$}", (value * step).round() / step)
 }
 
 /// A figure with its unit.

@@ -11,7 +11,6 @@ use super::evidence::{Evidence, Per, rounded};
 use super::facts::Facts;
 use super::finding::{Finding, FindingCode, Severity, finding};
 use serde::{Deserialize, Serialize};
-use uflip_device::Bytes;
 use uflip_measure::auto::findings::Calibration;
 use uflip_measure::auto::interference::Disturbed;
 use uflip_store::contents::RunRow;
@@ -71,8 +70,7 @@ impl Sum {
         for row in rows {
             let Some(counted) = &row.outcome.probes.counters else { continue };
             sum.runs += 1;
-            let written = counted.host_written.filter(|bytes| *bytes > Bytes(0));
-            if let (Some(written), Some(programmed)) = (written, counted.flash_programmed) {
+            if let (Some(written), Some(programmed)) = (counted.host_written, counted.flash_programmed) {
                 let (w, p) = sum.written_and_programmed.unwrap_or_default();
                 sum.written_and_programmed = Some((w + written.0 as f64, p + programmed.0 as f64));
             }
@@ -85,7 +83,8 @@ impl Sum {
     }
 
     fn write_amplification(&self) -> Option<f64> {
-        self.written_and_programmed.map(|(written, programmed)| rounded(programmed / written))
+        let written_any = self.written_and_programmed.filter(|(written, _)| *written > 0.0);
+        written_any.map(|(written, programmed)| rounded(programmed / written))
     }
 
     fn energy_uj_per_io(&self) -> Option<f64> {

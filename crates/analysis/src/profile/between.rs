@@ -59,7 +59,7 @@ pub(super) fn between_runs(contents: &StoreContents, facts: &Facts) -> BetweenRu
     }
     for curve in &facts.curves {
         for point in &curve.points {
-            let name = format!("{} {} {}", curve.section, curve.name, point.value);
+            let name = format!("{} {} {}", curve.id.section, curve.id.curve, point.value);
             point.runs.iter().zip(&point.repeats).for_each(|(run, level)| add(*run, level, &name));
         }
     }
@@ -91,7 +91,7 @@ pub(super) fn settle(facts: &mut Facts) {
         }
     }
     for curve in &mut facts.curves {
-        let found = of(curve.name.baselines().iter().any(|b| b.mode() == PatternMode::Write));
+        let found = of(curve.id.curve.baselines().iter().any(|b| b.mode() == PatternMode::Write));
         for point in &mut curve.points {
             if let Some(known) = of_repeats(&point.repeats, found.as_ref()) {
                 (point.level, point.freedom) = (known.level, known.freedom);

@@ -17,7 +17,7 @@ use uflip_measure::pattern::Baseline;
 
 /// `figure` of a long baseline in the place of what the plan's runs say.
 fn set<T: Copy>(per: &mut Per<T>, baseline: Baseline, found: &BaselineFound, value: Option<T>, rule: &str) {
-    let before = per.evidence.remove(baseline.name());
+    let before = per.evidence.remove(&baseline);
     let evidence = Evidence::new(rule, found.runs.iter().copied()).with_n(found.ios);
     let evidence = Evidence { range: before.and_then(|e| e.range), ..evidence };
     per.set(baseline, value, evidence);
@@ -31,7 +31,7 @@ const SAME_START_UP: f64 = 2.0;
 fn start_up(profile: &mut Profile, baseline: Baseline, found: &BaselineFound) {
     let per = &mut profile.start_up_ios;
     let (long, repeats) = (found.start_up.map(|s| s.ios), per.of(baseline));
-    let before = per.evidence.get(baseline.name()).cloned().unwrap_or_default();
+    let before = per.evidence.get(&baseline).cloned().unwrap_or_default();
     let outside = |ios: u64, [low, high]: [f64; 2]| {
         (ios as f64) < low / SAME_START_UP || ios as f64 > high * SAME_START_UP
     };
@@ -96,7 +96,7 @@ fn start_up_unclear(profile: &Profile, baseline: Baseline, found: &BaselineFound
     let text = format!(
         "The start-up of {name} is not clear: {told} IOs in most of its runs, {long} in the long run before them."
     );
-    let runs = profile.start_up_ios.evidence.get(name).map(|e| e.runs.clone()).unwrap_or_default();
+    let runs = profile.start_up_ios.evidence.get(&baseline).map(|e| e.runs.clone()).unwrap_or_default();
     Some(finding(FindingCode::StartUpUnclear, Severity::Warning, text, runs))
 }
 

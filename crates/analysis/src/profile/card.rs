@@ -5,6 +5,7 @@ use super::hints::Verdict;
 use super::table3::{factor_text, table3_row};
 use super::verdicts::answer;
 use super::{Evidence, Per, Profile};
+use crate::compare::three;
 use std::fmt::Write;
 use uflip_device::Bytes;
 use uflip_measure::detect::between::Between;
@@ -78,17 +79,6 @@ fn cell<T: Copy>(per: &Per<T>, baseline: Baseline, show: impl Fn(T) -> String) -
     per.of(baseline).map_or_else(|| "-".into(), show)
 }
 
-/// Three significant digits.
-fn three(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        v if v >= 0.9995 => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$}")
-}
-
 fn baselines(out: &mut String, p: &Profile) {
     let size = p.io_size_bytes.map_or_else(String::new, |b| format!("{} IOs", Bytes(b)));
     let _ = writeln!(
@@ -97,7 +87,10 @@ fn baselines(out: &mut String, p: &Profile) {
         "mean ms", "95 % interval", "start-up", "period", "latency", "per KiB"
     );
     for b in Baseline::ALL {
-        let ci95 = p.baseline_ms.evidence.get(b.name()).and_then(|e| e.ci95);
+        // Where no line describes the curve, its parameters are none.
+        let line =
+            |text: String| if p.granularity.linear.of(b) == Some(false) { "no line".into() } else { text };
+        let ci95 = p.baseline_ms.evidence.get(&b).and_then(|e| e.ci95);
         let _ = writeln!(
             out,
             "  {:<12}{:>10}{:>18}{:>9}{:>8}{:>10}{:>10}",
@@ -106,8 +99,8 @@ fn baselines(out: &mut String, p: &Profile) {
             ci95.map_or_else(|| "-".into(), |[low, high]| format!("{} to {}", three(low), three(high))),
             cell(&p.start_up_ios, b, |n| n.to_string()),
             cell(&p.period_ios, b, three),
-            cell(&p.granularity.latency_us, b, |v| format!("{} us", three(v))),
-            cell(&p.granularity.us_per_kib, b, |v| format!("{} us", three(v))),
+            line(cell(&p.granularity.latency_us, b, |v| format!("{} us", three(v)))),
+            line(cell(&p.granularity.us_per_kib, b, |v| format!("{} us", three(v)))),
         );
     }
     let percent = |between: Option<Between>| {
@@ -187,7 +180,7 @@ fn writes(out: &mut String, p: &Profile) {
         Some(Decision::Yes) => format!(
             "to {}, else {} costs {}",
             p.alignment.unit_bytes.map_or_else(|| "no measured unit".into(), |b| Bytes(b).to_string()),
-            p.alignment.baseline.as_deref().unwrap_or("an IO"),
+            p.alignment.baseline.map_or("an IO", Baseline::name),
             times(p.alignment.penalty_factor, p.alignment.evidence.get("penalty_factor"))
         ),
     };

@@ -9,17 +9,15 @@ use super::evidence::rounded;
 use super::facts::Facts;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use uflip_measure::Curve;
-use uflip_measure::run::RunSection;
+use uflip_measure::run::CurveId;
 use uflip_store::contents::RunRow;
 
 /// One curve of a micro-benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurveLevels {
-    /// Of which chart: a micro-benchmark, or a line of a job.
-    pub micro_benchmark: RunSection,
-    /// Which of its curves.
-    pub baseline: Curve,
+    /// Of which chart, and which of its curves.
+    #[serde(flatten)]
+    pub id: CurveId,
     /// By rising value.
     pub points: Vec<PointLevel>,
 }
@@ -33,6 +31,10 @@ pub struct PointLevel {
     pub mean_ms: f64,
     /// Its 95 % confidence interval; null where the runs are too short for one.
     pub ci95: Option<[f64; 2]>,
+    /// The smallest and the largest of the repeats' means that `mean_ms` is the mean of,
+    /// of the same running phases; null in profiles of before this field.
+    #[serde(default)]
+    pub repeats_ms: Option<[f64; 2]>,
     /// Bytes programmed for each byte that the host wrote; null where the device does
     /// not tell, and in profiles of before this field.
     #[serde(default)]
@@ -88,13 +90,13 @@ pub(super) fn curves(facts: &Facts, rows: &[RunRow]) -> Vec<CurveLevels> {
             value: p.value,
             mean_ms: rounded(p.level.mean_ns / 1e6),
             ci95: closed.then(|| ends.map(|e| rounded(e / 1e6))),
+            repeats_ms: Some(p.repeats_ns.map(|ns| rounded(ns / 1e6))),
             write_amplification,
             energy_uj_per_io,
         }
     };
     let curve = |c: &super::facts::MeasuredCurve| CurveLevels {
-        micro_benchmark: c.section.clone(),
-        baseline: c.name,
+        id: c.id.clone(),
         points: c.points.iter().map(point).collect(),
     };
     facts.curves.iter().map(curve).collect()

@@ -16,10 +16,10 @@ use super::facts::{CurveFacts, Facts, MeasuredCurve};
 use super::verdicts::apart;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::knee::{CostRatio, SAME};
 use uflip_measure::detect::level::PRINTED;
 use uflip_measure::detect::verdict::{HeldAgainst, corrected};
+use uflip_measure::{Curve, MicroBenchmark};
 
 /// What a varying parameter gains or loses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,15 +28,15 @@ pub struct Effect {
     /// measured and is not decided.
     pub gain: Option<f64>,
     /// The curve where that is.
-    pub baseline: Option<String>,
+    pub baseline: Option<Curve>,
     /// The value where that is.
     pub value: Option<i64>,
     /// The best gain of all points.
     pub best: Option<f64>,
     /// The worst loss of all points.
     pub worst: Option<f64>,
-    /// By the name of the curve.
-    pub curves: BTreeMap<String, Vec<EffectPoint>>,
+    /// The points of each curve.
+    pub curves: BTreeMap<Curve, Vec<EffectPoint>>,
     /// Of `gain`, `best` and `worst`.
     pub evidence: EvidenceMap,
 }
@@ -109,7 +109,7 @@ pub(super) fn parallelism(facts: &Facts) -> Effect {
             all.extend(found(curve, at, gain));
         }
     }
-    effect("parallelism", &all)
+    effect(MicroBenchmark::Parallelism, &all)
 }
 
 /// Rule "mix".
@@ -117,17 +117,19 @@ pub(super) fn mix(facts: &Facts) -> Effect {
     let mut all = Vec::new();
     for curve in facts.curves_of(MicroBenchmark::Mix) {
         for at in &curve.points {
-            let apart = apart(facts, curve.name, at.by_pattern);
+            let apart = apart(facts, curve.id.curve, at.by_pattern);
             all.extend(apart.and_then(|apart| found(curve, at, HeldAgainst::new(apart, at.known()))));
         }
     }
-    effect("mix", &all)
+    effect(MicroBenchmark::Mix, &all)
 }
 
-fn effect(rule: &str, all: &[FoundEffect<'_>]) -> Effect {
+/// By the rule that is called like the micro-benchmark.
+fn effect(micro: MicroBenchmark, all: &[FoundEffect<'_>]) -> Effect {
+    let rule = micro.name();
     let mut effect = Effect::default();
     for found in all {
-        effect.curves.entry(found.curve.name.to_string()).or_default().push(found.point(rule));
+        effect.curves.entry(found.curve.id.curve).or_default().push(found.point(rule));
     }
     let size = |f: &&FoundEffect<'_>| f.gain.ratio.ln();
     let certain = || all.iter().filter(|f| f.certain(all.len()));
@@ -144,7 +146,7 @@ fn effect(rule: &str, all: &[FoundEffect<'_>]) -> Effect {
     effect.best = value(best_gain).or(no_better.then_some(1.0));
     effect.worst = value(worst_gain).or(no_worse.then_some(1.0));
     effect.gain = value(farthest);
-    effect.baseline = farthest.map(|f| f.curve.name.to_string());
+    effect.baseline = farthest.map(|f| f.curve.id.curve);
     effect.value = farthest.map(|f| f.at.value);
     let everything = || Evidence::new(rule, all.iter().flat_map(|f| f.at.runs.clone()));
     for (name, found) in [("gain", farthest), ("best", best), ("worst", worst)] {

@@ -28,7 +28,7 @@ pub struct Evidence {
     pub rule: String,
 }
 
-/// Evidence by the name of the field beside it.
+/// Evidence by the name of the field beside it, as `profile.json` has both.
 pub type EvidenceMap = BTreeMap<String, Evidence>;
 
 impl Evidence {
@@ -79,13 +79,13 @@ pub struct Per<T> {
     /// Random writes.
     #[serde(rename = "RW")]
     pub rw: Option<T>,
-    /// By the baseline's name.
-    pub evidence: EvidenceMap,
+    /// What each rests on.
+    pub evidence: BTreeMap<Baseline, Evidence>,
 }
 
 impl<T> Default for Per<T> {
     fn default() -> Per<T> {
-        Per { sr: None, rr: None, sw: None, rw: None, evidence: EvidenceMap::new() }
+        Per { sr: None, rr: None, sw: None, rw: None, evidence: BTreeMap::new() }
     }
 }
 
@@ -108,7 +108,7 @@ impl<T: Copy> Per<T> {
             Baseline::Sw => self.sw = value,
             Baseline::Rw => self.rw = value,
         }
-        self.evidence.insert(baseline.name().into(), evidence);
+        self.evidence.insert(baseline, evidence);
     }
 }
 

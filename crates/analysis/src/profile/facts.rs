@@ -5,14 +5,14 @@
 
 use super::evidence::Evidence;
 use serde::{Deserialize, Serialize};
-use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::between::Between;
 use uflip_measure::detect::knee::{KneePoint, Level};
 use uflip_measure::detect::level::KnownLevel;
 use uflip_measure::detect::spread::Spread;
 use uflip_measure::detect::startup::StartUp;
 use uflip_measure::pattern::Baseline;
-use uflip_measure::run::RunSection;
+use uflip_measure::run::{CurveId, RunSection};
+use uflip_measure::{Curve, MicroBenchmark};
 
 /// Repeats that differ by no more than this are alike.
 /// Source: paper 001, section 4.3: "within 5 %".
@@ -70,9 +70,8 @@ pub(super) struct Repeat {
 
 /// A micro-benchmark's curve.
 pub(super) struct MeasuredCurve {
-    pub(super) section: RunSection,
-    /// Which of its curves.
-    pub(super) name: uflip_measure::Curve,
+    /// Of which chart, and which of its curves.
+    pub(super) id: CurveId,
     /// By rising value.
     pub(super) points: Vec<CurveFacts>,
 }
@@ -86,6 +85,8 @@ pub(super) struct CurveFacts {
     pub(super) freedom: f64,
     /// Each run's own level, in the order of `runs`.
     pub(super) repeats: Vec<KnownLevel>,
+    /// The smallest and the largest of the repeats' means that `level` is the mean of.
+    pub(super) repeats_ns: [f64; 2],
     pub(super) runs: Vec<u32>,
     /// IOs of each pattern of a mix.
     pub(super) by_pattern: [u64; 2],
@@ -117,11 +118,11 @@ impl Facts {
 
     /// The curve of a baseline in a micro-benchmark, where it has points.
     pub(super) fn curve(&self, micro: MicroBenchmark, baseline: Baseline) -> Option<&MeasuredCurve> {
-        self.curves_of(micro).find(|c| c.name == uflip_measure::Curve::One(baseline))
+        self.curves_of(micro).find(|c| c.id.curve == Curve::One(baseline))
     }
 
     pub(super) fn curves_of(&self, micro: MicroBenchmark) -> impl Iterator<Item = &MeasuredCurve> {
-        self.curves.iter().filter(move |c| c.section == RunSection::Micro(micro))
+        self.curves.iter().filter(move |c| c.id.section == RunSection::Micro(micro))
     }
 
     /// Evidence that rests on the runs of some baselines.

@@ -20,7 +20,7 @@ use uflip_measure::detect::level::{KnownLevel, PRINTED, of_repeats};
 use uflip_measure::detect::long::{Phase, spread};
 use uflip_measure::mix_counts;
 use uflip_measure::pattern::{Baseline, Pattern};
-use uflip_measure::run::RunSection;
+use uflip_measure::run::CurveId;
 use uflip_store::contents::{RunRow, StoreContents};
 use uflip_store::error::StoreError;
 use uflip_store::verify::in_parallel;
@@ -179,20 +179,20 @@ fn curves(
     let points: Vec<Option<CurveFacts>> = points.into_iter().collect::<Result<_, _>>()?;
     let mut curves: Vec<MeasuredCurve> = Vec::new();
     for (group, point) in groups.iter().zip(points) {
-        let (Some(point), Some((section, name, _))) = (point, key(group[0])) else { continue };
+        let (Some(point), Some((id, _))) = (point, key(group[0])) else { continue };
         match curves.last_mut() {
-            Some(last) if last.section == section && last.name == name => last.points.push(point),
-            _ => curves.push(MeasuredCurve { section, name, points: vec![point] }),
+            Some(last) if last.id == id => last.points.push(point),
+            _ => curves.push(MeasuredCurve { id, points: vec![point] }),
         }
     }
     Ok(curves)
 }
 
-/// Micro-benchmark or line of a job, curve and value.
-fn key(row: &RunRow) -> Option<(RunSection, uflip_measure::Curve, i64)> {
+/// Curve and value.
+fn key(row: &RunRow) -> Option<(CurveId, i64)> {
     let belongs = &row.spec.belongs;
     let (_, value, _) = belongs.varying()?;
-    Some((belongs.section()?, belongs.curve()?, value))
+    Some((belongs.curve_id()?, value))
 }
 
 /// One point from its repeats; None where none has a running phase.
@@ -206,12 +206,15 @@ fn point(group: &[&RunRow], facts: &Facts, source: &Source<'_>) -> Result<Option
     }
     let repeats: Vec<KnownLevel> = summed.iter().map(|(_, level, _)| *level).collect();
     let at = group.first().and_then(|r| r.spec.belongs.varying());
+    let means = || repeats.iter().map(|known| known.level.mean_ns);
+    let repeats_ns = [means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max)];
     Ok(at.zip(of_repeats(&repeats, None)).map(|((_, value, label), known)| CurveFacts {
         value,
         label,
         level: known.level,
         freedom: known.freedom,
         repeats,
+        repeats_ns,
         runs: summed.iter().map(|(run, _, _)| *run).collect(),
         by_pattern: summed.iter().fold([0, 0], |[a, b], (_, _, of)| [a + of[0], b + of[1]]),
         spread: spread(&running, None, SPREAD_LIMIT),

@@ -186,7 +186,7 @@ fn alignment(profile: &Profile) -> Option<Hint> {
         }
         Decision::Yes => {
             let found = &profile.alignment;
-            let on = found.baseline.as_deref().unwrap_or("an IO");
+            let on = found.baseline.map_or("an IO", Baseline::name);
             let factor = found.penalty_factor.or(asked.ratio).unwrap_or(f64::NAN);
             let to = found.unit_bytes.map_or_else(
                 || "Align IOs to more than the largest shift measured".to_string(),

@@ -56,7 +56,7 @@ pub struct Alignment {
     /// The largest cost of other shifts relative to aligned IOs.
     pub penalty_factor: Option<f64>,
     /// The baseline on which it is largest.
-    pub baseline: Option<String>,
+    pub baseline: Option<Baseline>,
     /// Every unit with a penalty of its own on that baseline, ascending.
     #[serde(default)]
     pub levels: Vec<UnitPenalty>,
@@ -211,7 +211,7 @@ pub(super) fn alignment(facts: &Facts) -> Alignment {
     Alignment {
         unit_bytes: found.unit_bytes.and_then(|b| u64::try_from(b).ok()),
         penalty_factor: Some(rounded(found.penalty.ratio)),
-        baseline: Some(baseline.name().into()),
+        baseline: Some(baseline),
         levels: found.levels.iter().filter_map(unit_penalty).collect(),
         evidence,
     }

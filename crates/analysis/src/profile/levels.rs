@@ -13,11 +13,11 @@
 use super::evidence::Evidence;
 use super::facts::Facts;
 use crate::spectrum::Spectrum;
+use uflip_measure::Baseline;
 use uflip_measure::detect::interval::autocorrelation_time;
 use uflip_measure::detect::knee::Level;
 use uflip_measure::detect::level::KnownLevel;
-use uflip_measure::run::RunSection;
-use uflip_measure::{Baseline, Curve};
+use uflip_measure::run::CurveId;
 
 /// The percentiles told of a baseline, in percent, with their names.
 pub const PERCENTILES: [(&str, f64); 4] = [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9)];
@@ -54,10 +54,8 @@ pub struct BaselineLevels {
 /// A micro-benchmark's curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurveUncertainty {
-    /// Of which chart.
-    pub section: RunSection,
-    /// Which of its curves.
-    pub curve: Curve,
+    /// Of which chart, and which of its curves.
+    pub id: CurveId,
     /// By rising value.
     pub points: Vec<PointUncertainty>,
 }
@@ -104,8 +102,7 @@ pub(super) fn levels(facts: &Facts) -> Levels {
         percentiles: b.percentiles.iter().zip(PERCENTILES).map(|one| told(b, one)).collect(),
     });
     let curves = facts.curves.iter().map(|c| CurveUncertainty {
-        section: c.section.clone(),
-        curve: c.name,
+        id: c.id.clone(),
         points: c
             .points
             .iter()

@@ -12,6 +12,7 @@
 
 use super::{Profile, Table3Row, table3_row};
 use serde::{Deserialize, Serialize};
+use uflip_measure::Baseline;
 
 /// An effect against none, as a factor.
 pub const NO_EFFECT: f64 = 4.0;
@@ -56,10 +57,30 @@ fn rests(evidence: Option<&super::Evidence>) -> bool {
 }
 
 const COLUMNS: [DistanceColumn; 10] = [
-    DistanceColumn { name: "SR", unit: " ms", of: |r| r.sr_ms, measured: |p| p.baseline_ms.sr.is_some() },
-    DistanceColumn { name: "RR", unit: " ms", of: |r| r.rr_ms, measured: |p| p.baseline_ms.rr.is_some() },
-    DistanceColumn { name: "SW", unit: " ms", of: |r| r.sw_ms, measured: |p| p.baseline_ms.sw.is_some() },
-    DistanceColumn { name: "RW", unit: " ms", of: |r| r.rw_ms, measured: |p| p.baseline_ms.rw.is_some() },
+    DistanceColumn {
+        name: Baseline::Sr.name(),
+        unit: " ms",
+        of: |r| r.sr_ms,
+        measured: |p| p.baseline_ms.sr.is_some(),
+    },
+    DistanceColumn {
+        name: Baseline::Rr.name(),
+        unit: " ms",
+        of: |r| r.rr_ms,
+        measured: |p| p.baseline_ms.rr.is_some(),
+    },
+    DistanceColumn {
+        name: Baseline::Sw.name(),
+        unit: " ms",
+        of: |r| r.sw_ms,
+        measured: |p| p.baseline_ms.sw.is_some(),
+    },
+    DistanceColumn {
+        name: Baseline::Rw.name(),
+        unit: " ms",
+        of: |r| r.rw_ms,
+        measured: |p| p.baseline_ms.rw.is_some(),
+    },
     DistanceColumn {
         name: "pause that makes RW cost as SW",
         unit: " ms",

@@ -18,7 +18,8 @@ use uflip_measure::pattern::Baseline;
 
 /// Of the best throughput: what is enough.
 const SATURATED: f64 = 0.9;
-const RULE: &str = "queue-depth";
+/// The rule is called like the micro-benchmark.
+const RULE: &str = MicroBenchmark::QueueDepth.name();
 
 /// What several requests under way gain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,8 +29,8 @@ pub struct QueueFigures {
     /// The depth from which throughput no longer grows; None where it does up to the
     /// deepest measured.
     pub enough: Per<u64>,
-    /// By the name of the baseline, by rising depth.
-    pub curves: BTreeMap<String, Vec<QueuePoint>>,
+    /// Of each baseline, by rising depth.
+    pub curves: BTreeMap<Baseline, Vec<QueuePoint>>,
     /// None: the evidence is beside each figure.
     #[serde(default, skip_serializing_if = "EvidenceMap::is_empty")]
     pub evidence: EvidenceMap,
@@ -98,7 +99,7 @@ pub(super) fn queue(facts: &Facts) -> QueueFigures {
         }
         let depth = enough(&points).map(|p| p.depth);
         all.enough.set(baseline, depth, Evidence::new(RULE, curve.runs()));
-        all.curves.insert(baseline.name().into(), points);
+        all.curves.insert(baseline, points);
     }
     all
 }

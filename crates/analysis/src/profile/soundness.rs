@@ -293,8 +293,8 @@ fn curves_differ(facts: &Facts) -> Vec<Finding> {
         };
         let text = format!(
             "{} of {}: at {} of {} values repeats differ by more than 5 %, at {} by {:.0} %; likely cause there: {}.",
-            curve.section,
-            curve.name,
+            curve.id.section,
+            curve.id.curve,
             far.len(),
             curve.points.len(),
             worst.label,

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use uflip_device::{Arrival, Buffering, Bytes, EngineOptions, Io, IoRecord, Mode, Nanos, Overhead, RunEnd};
 use uflip_measure::MicroBenchmark;
 use uflip_measure::micro::Curve;
-use uflip_measure::run::{RtStats, RunOutcome, RunStats};
+use uflip_measure::pattern::Baseline;
+use uflip_measure::run::{RtStats, RunOutcome, RunSection, RunStats};
 use uflip_store::contents::{RecordFile, RunRow};
 use uflip_store::manifest::{Asked, Manifest, Options, Told};
 
@@ -270,7 +271,7 @@ fn the_classes_of_the_paper_and_of_newer_devices() {
 #[test]
 fn evidence_names_the_runs_the_interval_and_the_rule() {
     let profile = device(&TABLE_3[1]).profile();
-    let rw = &profile.baseline_ms.evidence["RW"];
+    let rw = &profile.baseline_ms.evidence[&Baseline::Rw];
     assert_eq!((&rw.runs[..], rw.n, rw.rule.as_str()), (&[3, 7, 11][..], Some(3 * IOS), "baseline-mean"));
     let [low, high] = rw.ci95.expect("an interval");
     assert!(low < 9.0 && 9.0 < high && high - low < 0.1, "{low} {high}");
@@ -356,7 +357,7 @@ fn the_granularity_line_comes_back_with_its_interval() {
     granular(&mut made, 70.0, 7.0);
     let g = made.profile().granularity;
     assert!(near(g.latency_us.sr, 70.0, 0.02) && near(g.us_per_kib.sw, 7.0, 0.02), "{g:?}");
-    let [low, high] = g.latency_us.evidence["SR"].ci95.expect("an interval");
+    let [low, high] = g.latency_us.evidence[&Baseline::Sr].ci95.expect("an interval");
     assert!(low < 70.0 && 70.0 < high);
     assert_eq!((g.saturation_bytes.sr, g.linear.sr), (Some(128 << 10), Some(true)));
 }
@@ -435,9 +436,10 @@ fn parallelism_and_mix_gain_lose_or_do_nothing() {
     let found = verdicts(&nothing);
     assert_eq!((found["mix"].0, found["no_concurrency_or_delay"].0), (Verdict::Holds, Verdict::Holds));
     let gains = with([0.5, 0.5, 0.5], 9.4);
+    const RR: Curve = Curve::One(Baseline::Rr);
     let p = &gains.parallelism;
     assert!(near(p.gain, 4.0, 0.02) && near(p.best, 4.0, 0.02) && p.worst == Some(1.0), "{p:?}");
-    assert_eq!((p.baseline.as_deref(), p.value, p.curves["RR"].len()), (Some("RR"), Some(4), 2));
+    assert_eq!((p.baseline, p.value, p.curves[&RR].len()), (Some(RR), Some(4), 2));
     assert!(near(gains.mix.gain, 0.5, 0.02), "{:?}", gains.mix);
     let found = verdicts(&gains);
     assert_eq!(
@@ -603,7 +605,12 @@ fn an_open_loop_is_no_baseline_and_no_point_and_is_told_by_itself() {
     assert_eq!(open.baseline_ms.rr, None, "queueing time is no level");
     assert_eq!((open.baseline_ms.sr, open.io_count.rr), (closed.baseline_ms.sr, None));
     let pause = |p: &Profile| {
-        p.curves.iter().find(|c| c.micro_benchmark.to_string() == "pause").unwrap().points.len()
+        p.curves
+            .iter()
+            .find(|c| c.id.section == RunSection::Micro(MicroBenchmark::Pause))
+            .unwrap()
+            .points
+            .len()
     };
     assert_eq!(pause(&open) + 1, pause(&closed));
     let told: Vec<_> = open.soundness.iter().filter(|f| f.code == "open_loop").collect();

@@ -18,6 +18,7 @@ use uflip_measure::detect::knee::{CostRatio, SAME, ratio};
 use uflip_measure::detect::level::{KnownLevel, PRINTED};
 use uflip_measure::detect::verdict::{Decision, HeldAgainst, any_above_of, corrected};
 use uflip_measure::pattern::Baseline;
+use uflip_measure::run::{CurveName, RunSection};
 use uflip_store::contents::RunRow;
 
 /// More repeats than this are no advice.
@@ -93,7 +94,7 @@ pub fn verdict(all: &[Answered], id: &str) -> Option<Decision> {
 }
 
 /// The id of the question whether a curve depends on its parameter.
-pub fn of_curve(section: &str, curve: &str) -> String {
+pub fn of_curve(section: &RunSection, curve: &CurveName) -> String {
     format!("curve.{section}.{curve}")
 }
 
@@ -135,7 +136,7 @@ fn held<'a>(of: impl Into<Side<'a>>, to: impl Into<Side<'a>>, at: Option<String>
 }
 
 fn place(curve: &MeasuredCurve, point: &CurveFacts) -> Option<String> {
-    Some(format!("{} at {}", curve.name, point.label))
+    Some(format!("{} at {}", curve.id.curve, point.label))
 }
 
 /// Asks questions of the facts of one folder.
@@ -288,7 +289,7 @@ fn alignment(asker: &mut Asker<'_>) {
         // A shift by IOSize is aligned, and measured beside the others.
         let aligned = io_size.and_then(|b| curve.at(b));
         for point in curve.points.iter().filter(|p| p.value > 0 && Some(p.value) != io_size) {
-            let at = Some(format!("{} shifted by {}", curve.name, point.label));
+            let at = Some(format!("{} shifted by {}", curve.id.curve, point.label));
             all.extend(match (aligned, asker.facts.baseline(baseline)) {
                 (Some(aligned), _) => Some(held(point, aligned, at)),
                 (None, Some(own)) => Some(held(point, own, at)),
@@ -374,7 +375,7 @@ fn mixes(asker: &mut Asker<'_>) {
     let (mut losses, mut gains) = (Vec::new(), Vec::new());
     for curve in asker.facts.curves_of(MicroBenchmark::Mix) {
         for point in &curve.points {
-            let Some(apart) = apart(asker.facts, curve.name, point.by_pattern) else { continue };
+            let Some(apart) = apart(asker.facts, curve.id.curve, point.by_pattern) else { continue };
             let one = |compared| Held {
                 compared,
                 at: place(curve, point),
@@ -395,7 +396,7 @@ fn pauses(asker: &mut Asker<'_>) {
     let micro = Some(MicroBenchmark::Pause);
     let mut saves = Vec::new();
     for curve in facts.curves_of(MicroBenchmark::Pause) {
-        let Some(without) = curve.name.one().and_then(|b| facts.baseline(b)) else { continue };
+        let Some(without) = curve.id.curve.one().and_then(|b| facts.baseline(b)) else { continue };
         for point in &curve.points {
             let mut one = held(without, point, place(curve, point));
             one.compared.to = point.known().plus(point.value as f64);
@@ -448,13 +449,10 @@ fn dependence(asker: &mut Asker<'_>) {
             |more: &CurveFacts, less: &CurveFacts| Some(format!("{} against {}", more.label, less.label));
         let all: Vec<Held> =
             told.into_iter().map(|(more, less)| held(more, less, place(more, less))).collect();
-        let (section, name) = (curve.section.to_string(), curve.name.to_string());
-        let micro = match curve.section {
-            uflip_measure::run::RunSection::Micro(micro) => Some(micro),
-            _ => None,
-        };
+        let (section, name) = (&curve.id.section, CurveName::from(curve.id.curve));
+        let micro = curve.id.section.micro();
         let question = format!("does {name} depend on what {section} varies");
-        asker.ask_of(&of_curve(&section, &name), &question, SAME, micro, &all, tests);
+        asker.ask_of(&of_curve(section, &name), &question, SAME, micro, &all, tests);
     }
 }
 

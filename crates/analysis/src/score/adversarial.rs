@@ -196,7 +196,7 @@ impl Judge<'_> {
         let names = ["mean of SR", "mean of RR", "mean of SW", "mean of RW"];
         for (i, baseline) in Baseline::ALL.into_iter().enumerate() {
             let Some(found) = self.profile.baseline_ms.of(baseline) else { continue };
-            let evidence = self.profile.baseline_ms.evidence.get(baseline.name());
+            let evidence = self.profile.baseline_ms.evidence.get(&baseline);
             let truth = self.truths.means_ns[i].map(|ns| ns / 1e6);
             self.figure(names[i], truth, found, evidence, MEAN);
         }
@@ -239,15 +239,14 @@ impl Judge<'_> {
         for baseline in Baseline::ALL {
             let even = baseline != Baseline::Rw && truths.others_are_even;
             let known = |of: Known| if baseline == Baseline::Rw { of } else { even.then_some(None) };
-            let name = baseline.name();
             if let Some(truth) = known(truths.start_up_ios) {
                 let found = start_ups.of(baseline).map(|n| n as f64);
                 let figure = if even { "start-up of others" } else { "start-up of RW" };
-                self.length(figure, truth, found, start_ups.evidence.get(name), PLACE);
+                self.length(figure, truth, found, start_ups.evidence.get(&baseline), PLACE);
             }
             if let Some(truth) = known(truths.period_ios) {
                 let figure = if even { "period of others" } else { "period of RW" };
-                self.length(figure, truth, periods.of(baseline), periods.evidence.get(name), MEAN);
+                self.length(figure, truth, periods.of(baseline), periods.evidence.get(&baseline), MEAN);
             }
         }
     }
@@ -347,7 +346,7 @@ impl Judge<'_> {
         }
         let worst = |curve: &[(i64, f64)]| penalties(curve).iter().map(|p| p.1).fold(1.0, f64::max);
         let most = curves.iter().map(|(_, curve)| worst(curve)).fold(1.0, f64::max);
-        let named = curves.iter().find(|(b, _)| found.baseline.as_deref() == Some(b.name()));
+        let named = curves.iter().find(|(b, _)| found.baseline == Some(*b));
         let allowed = named.map_or_else(Vec::new, |(_, curve)| advice(&penalties(curve)));
         let unit = found.unit_bytes.map(|b| b as f64);
         let truth = allowed.first().zip(allowed.last()).map(|(a, b)| [*a as f64, *b as f64]);

@@ -65,7 +65,7 @@ fn effects(profile: &Profile, found: &mut Figures) {
     found.put("mix_factor", profile.mix.worst.map(|gain| 1.0 / gain));
     found.put("parallel_gain", profile.parallelism.best);
     let alignment = &profile.alignment;
-    let of_random_writes = alignment.baseline.as_deref() == Some(Baseline::Rw.name());
+    let of_random_writes = alignment.baseline == Some(Baseline::Rw);
     let unit = alignment.unit_bytes.filter(|_| of_random_writes);
     found.put("alignment_kb", unit.map(|b| b as f64 / 1024.0));
     let penalty = alignment.penalty_factor.filter(|_| of_random_writes);

@@ -310,13 +310,40 @@ impl WritePermit {
     /// Keeps a second uflip away from the same file; file systems without
     /// locks are taken as they are.
     fn lock(&self, file: &File) -> Result<(), SafetyError> {
-        match file.try_lock() {
-            Err(std::fs::TryLockError::WouldBlock) => Err(SafetyError::Busy {
-                path: self.path.clone(),
-                who: "another uflip measures on it".to_string(),
-            }),
-            _ => Ok(()),
+        if matches!(crate::lock::hold(file), Ok(false)) { Err(measured_on(&self.path)) } else { Ok(()) }
+    }
+}
+
+/// That another uflip has the file at `path`.
+fn measured_on(path: &Path) -> SafetyError {
+    SafetyError::Busy { path: path.to_path_buf(), who: "another uflip measures on it".to_string() }
+}
+
+impl Examination {
+    /// Refuses a file that another uflip measures on or makes, as opening it for writing
+    /// would. Of devices the examination tells itself.
+    ///
+    /// # Errors
+    /// [`SafetyError::Busy`].
+    pub fn refuse_in_use(&self) -> Result<(), SafetyError> {
+        if matches!(self.kind, TargetKind::Block | TargetKind::Missing) {
+            return Ok(());
         }
+        // What cannot be opened is told of where it is opened for good.
+        let Ok(file) = crate::scratch::open_to_look(&self.path) else { return Ok(()) };
+        if crate::lock::is_held(&file) { Err(measured_on(&self.path)) } else { Ok(()) }
+    }
+
+    /// Whether a value of `--erase-device` begins with a name of this target, whatever
+    /// it says of what is on it.
+    pub fn is_named_by(&self, given: &str) -> bool {
+        let (path, typed) = (self.path.to_str(), self.typed.to_str());
+        let names = [path, typed, self.naming_serial.as_deref()].into_iter().flatten();
+        let mut rests = names.filter_map(|name| given.strip_prefix(name));
+        let leads_here = |name: &str| Path::new(name).canonicalize().is_ok_and(|found| found == self.path);
+        rests.any(|rest| rest.is_empty() || rest.starts_with('+'))
+            || leads_here(given)
+            || given.split_once('+').is_some_and(|(name, _)| leads_here(name))
     }
 }
 

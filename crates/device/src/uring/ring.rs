@@ -102,9 +102,10 @@ fn build(queue_depth: u32, poll: bool) -> io::Result<IoUring> {
         builder
     };
     let mut deferring = base();
-    deferring.setup_single_issuer().setup_defer_taskrun();
+    // Completions that were put off are told of by a flag in the ring (TASKRUN_FLAG, 5.19).
+    deferring.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
     let mut cooperating = base();
-    cooperating.setup_coop_taskrun();
+    cooperating.setup_coop_taskrun().setup_taskrun_flag();
     let refused = match deferring.build(queue_depth) {
         Ok(ring) => return Ok(ring),
         Err(e) => e,
@@ -114,4 +115,34 @@ fn build(queue_depth: u32, poll: bool) -> io::Result<IoUring> {
         return Err(refused);
     }
     cooperating.build(queue_depth).or_else(|_| base().build(queue_depth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use io_uring::cqueue::CompletionQueue;
+    use io_uring::types::Timespec;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_ring_tells_of_a_completion_without_a_call() {
+        let Ok(mut ring) = build(4, false) else {
+            println!("skipped: no io_uring here");
+            return;
+        };
+        let soon = Timespec::from(Duration::from_millis(1));
+        let entry = opcode::Timeout::new(&raw const soon).build().user_data(7);
+        // SAFETY: the time outlives the entry, which is done before this function ends.
+        unsafe { ring.submission().push(&entry) }.expect("an empty queue");
+        ring.submit().expect("it goes out");
+        let begin = Instant::now();
+        while !ring.submission().taskrun() && CompletionQueue::is_empty(&ring.completion()) {
+            assert!(begin.elapsed() < Duration::from_secs(10), "a completion that nothing tells of");
+        }
+        // Put off until then, it is had by a call that does not wait.
+        // SAFETY: no argument is passed that the kernel would read.
+        unsafe { ring.submitter().enter::<()>(0, 0, io_uring::EnterFlags::GETEVENTS.bits(), None) }
+            .expect("a call");
+        assert_eq!(ring.completion().next().map(|done| done.user_data()), Some(7));
+    }
 }

@@ -235,16 +235,18 @@ fn no_pause_before_the_first_run_of_a_resumed_plan() {
 /// measured later, meet what they would have met, clock and IOs alike.
 #[test]
 fn in_virtual_time_kept_runs_are_done_again_in_their_places() {
-    for state in [State::None, State::Random] {
+    let tight = Some(Budget { total: Nanos::from_millis(900) });
+    for (state, budget) in [(State::None, None), (State::Random, None), (State::None, tight)] {
         let plan = plan(state);
         let (mut device, mut whole) = (Fake::new(), Memory::default());
-        go(&plan, &mut device, &mut whole, None).0.unwrap();
+        let cut = go(&plan, &mut device, &mut whole, budget).0.unwrap().cut_short;
+        assert_eq!(cut > 0, budget.is_some());
         let all: BTreeSet<u32> = plan.runs().map(|run| run.id).collect();
         let last = plan.runs().count() as u32 - 1;
         for missing in [vec![0], vec![3, 4], vec![1, last], (5..=last).collect()] {
             let kept = all.iter().copied().filter(|id| !missing.contains(id)).collect();
             let (mut again, mut sink) = (Fake::new(), Memory { kept, ..Memory::default() });
-            let finished = go(&plan, &mut again, &mut sink, None).0.unwrap();
+            let finished = go(&plan, &mut again, &mut sink, budget).0.unwrap();
             assert_eq!(finished.done as usize, missing.len());
             assert!(sink.outcomes.iter().all(|outcome| whole.outcomes.contains(outcome)), "{missing:?}");
             assert!(missing.contains(&last) == (again.ios == device.ios), "none after the last missing one");
@@ -290,7 +292,7 @@ fn asked_twice_it_ends_at_once_and_forgets_the_run() {
 }
 
 #[test]
-fn a_budget_shortens_runs_on_real_devices_only() {
+fn a_budget_shortens_runs_in_virtual_time_as_in_real_time() {
     let plan = plan(State::None);
     let runs = plan.runs().count() as u64;
     let budget = Some(Budget { total: Nanos::from_millis(30 * runs) });
@@ -310,9 +312,9 @@ fn a_budget_shortens_runs_on_real_devices_only() {
     assert!(finished.elapsed.0 < result.unwrap().elapsed.0);
     assert_eq!(sink.outcomes[0].1.started_unix_ns, Some(42));
 
-    let (mut device, mut sink) = (Fake::new(), Memory::default());
-    assert_eq!(go(&plan, &mut device, &mut sink, budget).0.unwrap().cut_short, 0);
-    assert!(device.limits.iter().all(Option::is_none));
+    let (mut in_virtual_time, mut sink) = (Fake::new(), Memory::default());
+    let same = go(&plan, &mut in_virtual_time, &mut sink, budget).0.unwrap();
+    assert_eq!((same, in_virtual_time.limits), (finished, device.limits));
 }
 
 #[test]

@@ -109,9 +109,9 @@ fn add(cost: &mut LineCost, spec: &RunSpec, assumed: Assumed) {
 }
 
 fn skipped(line: &Line, planned: &JobPlan) -> Vec<String> {
-    let of = |name: &str| name == line.name || name.starts_with(&format!("{} ", line.name));
-    let all = planned.plan.skipped.iter().filter(|s| of(&s.micro_benchmark.to_string()));
-    all.map(|s| format!("{} {}: {}", s.baseline, s.label, s.reason)).collect()
+    let all = planned.skipped_lines.iter().zip(&planned.plan.skipped);
+    let own = all.filter(|(number, _)| **number == line.number);
+    own.map(|(_, s)| format!("{} {}: {}", s.baseline, s.label, s.reason)).collect()
 }
 
 /// A list as a person says it, with a range's ends.

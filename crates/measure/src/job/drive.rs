@@ -12,7 +12,7 @@
 
 use super::expand::{JobPlan, Segment};
 use super::{JobRun, Role};
-use crate::execute::{Control, ExecuteError, Finished, Progress, ResetRequest, execute_steps};
+use crate::execute::{Control, ExecuteError, Finished, Progress, ResetRequest, execute_steps, is_missing};
 use crate::pattern::{Baseline, Basic};
 use crate::plan::Step;
 use crate::run::{RunSpec, Sink};
@@ -58,8 +58,9 @@ pub fn drive(
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Finished, DriveError> {
     let mut sum = Finished::default();
-    let missing = |step: &Step| matches!(step, Step::Run(spec) if !sink.has(spec.id));
-    let any_missing = |segment: &Segment| planned.plan.steps[segment.steps.clone()].iter().any(missing);
+    let any_missing = |segment: &Segment| {
+        planned.plan.steps[segment.steps.clone()].iter().any(|step| is_missing(step, sink))
+    };
     let end = planned.segments.iter().rposition(any_missing).map_or(0, |last| last + 1);
     for segment in &planned.segments[..end] {
         if !wanted(planned, segment, kept) {

@@ -56,6 +56,9 @@ pub struct JobPlan {
     pub plan: Plan,
     /// All steps, in order.
     pub segments: Vec<Segment>,
+    /// The line's number of each of the plan's `skipped`; none where the job is read
+    /// from its plan.
+    pub skipped_lines: Vec<usize>,
 }
 
 /// A job cannot be done on this target.
@@ -165,7 +168,7 @@ pub fn expand(job: &Job, target: &str, geometry: Geometry, seed: u64) -> Result<
         skipped: Vec::new(),
         notes: Vec::new(),
     };
-    let out = JobPlan { plan, segments: Vec::new() };
+    let out = JobPlan { plan, segments: Vec::new(), skipped_lines: Vec::new() };
     let mut builder = Builder { job, out, group: 0, segment: 0, runs: 0, full: false };
     for line in &job.lines {
         match &line.endurance {
@@ -260,6 +263,7 @@ impl Builder<'_> {
         };
         if !self.out.plan.skipped.contains(&skipped) {
             self.out.plan.skipped.push(skipped);
+            self.out.skipped_lines.push(place.line.number);
         }
     }
 
@@ -502,7 +506,7 @@ impl JobPlan {
             }
             (last, from) = (Some(run.segment), at + 1);
         }
-        Some(JobPlan { plan, segments })
+        Some(JobPlan { plan, segments, skipped_lines: Vec::new() })
     }
 
     /// Its runs, in order, with what each stands for.

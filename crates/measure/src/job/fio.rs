@@ -4,17 +4,23 @@
 //! before (`stonewall`), with comments for what fio cannot say; [`from_fio`]
 //! reads simple job files: one process, one file, one block size and reads or
 //! writes, sequential or random. Keys that change nothing here are passed over;
-//! any other is an error that names its place. Units: bytes, ns.
+//! what fio does and uflip does not is an error that names its place and what to
+//! type. Units: bytes, ns.
 //! Source: fio 3's manual, "job file format"; paper 004, appendix A.
 //!
+//! How long a job is: `size` is once round the file; `io_size` is the amount, however
+//! often that goes round; `number_ios` ends a round early; `runtime` ends it all, and
+//! only with `time_based` nothing else does. Counted with fio 3.33.
+//!
 //! What differs: fio's random addresses come from its own generator, so the
-//! same job visits other addresses; fio adds to the end of the device where
-//! `start=random` wraps here.
+//! same job visits other addresses; a sequential fio job that reaches its end goes
+//! on where it began, where `start=random` goes on at the target's beginning.
 
 use super::expand::JobPlan;
-use super::{Amount, Each, Job, JobError, Line, Role, Start};
+use super::{Amount, Each, Job, JobError, Line, Role, RunExtent, Start};
 use crate::pattern::{Baseline, Location, Pattern, Timing};
 use crate::plan::Step;
+use crate::run::RunSpec;
 use uflip_device::{Buffering, Bytes, IoRecord, Nanos};
 
 /// The plan's runs as an fio job file for `target`.
@@ -34,46 +40,50 @@ pub fn to_fio(job: &Job, planned: &JobPlan, target: &str, buffering: Buffering) 
                 Step::Pause { nanos } => pause = pause.max(*nanos),
                 Step::Reset { .. } => {}
                 Step::Run(spec) => {
-                    let role = spec.job().map(|run| run.role);
-                    let Some(Pattern::Basic(basic)) = spec.pattern() else { continue };
-                    let name =
-                        spec.belongs.section().map_or_else(|| "run".into(), |section| section.to_string());
-                    let kind = if role == Some(Role::Measured) { "" } else { "; not measured\n" };
-                    let rw = match basic.baseline() {
-                        Baseline::Sr => "read",
-                        Baseline::Rr => "randread",
-                        Baseline::Sw => "write",
-                        Baseline::Rw => "randwrite",
-                    };
-                    let start = basic.target_offset.0 + basic.io_shift.0;
-                    let mut size = basic.target_size.unwrap_or_default().0.saturating_sub(basic.io_shift.0);
-                    let mut offset = start;
-                    if let Location::SequentialFrom { slot } = basic.location {
-                        let skipped = slot.saturating_mul(basic.io_size.0);
-                        (offset, size) = (start + skipped, size.saturating_sub(skipped));
-                    }
-                    let bs = basic.io_size.0;
-                    text += &format!("\n{kind}[{:06} {name}]\nstonewall\nrw={rw}\nbs={bs}\n", spec.id);
-                    text +=
-                        &format!("offset={offset}\nsize={}\nrandseed={}\n", size / bs * bs, spec.seed >> 1);
-                    match spec.time_limit {
-                        Some(time) => {
-                            text += &format!("time_based\nruntime={}us\n", time.0.div_ceil(1000));
-                        }
-                        None => {
-                            let ios = basic.timing.without_flushes(spec.io_count);
-                            text += &format!("number_ios={ios}\n");
-                        }
-                    }
-                    if let Timing::Synced { every } = basic.timing {
-                        text += &format!("fdatasync={every}\n");
-                    }
-                    if std::mem::take(&mut pause) > Nanos::ZERO {
-                        text += "; a pause comes before it: see above\n";
-                    }
+                    text += &fio_job(spec, std::mem::take(&mut pause));
                 }
             }
         }
+    }
+    text
+}
+
+/// One run as an fio job, after a pause of this length.
+fn fio_job(spec: &RunSpec, pause: Nanos) -> String {
+    let Some(Pattern::Basic(basic)) = spec.pattern() else { return String::new() };
+    let run = spec.job();
+    let name = spec.belongs.section().map_or_else(|| "run".into(), |section| section.to_string());
+    let kind = if run.map(|run| run.role) == Some(Role::Measured) { "" } else { "; not measured\n" };
+    let rw = match basic.baseline() {
+        Baseline::Sr => "read",
+        Baseline::Rr => "randread",
+        Baseline::Sw => "write",
+        Baseline::Rw => "randwrite",
+    };
+    let mut offset = basic.target_offset.0 + basic.io_shift.0;
+    let mut size = basic.target_size.unwrap_or_default().0.saturating_sub(basic.io_shift.0);
+    if let Location::SequentialFrom { slot } = basic.location {
+        let skipped = slot.saturating_mul(basic.io_size.0);
+        (offset, size) = (offset + skipped, size.saturating_sub(skipped));
+    }
+    let bs = basic.io_size.0;
+    let mut text = format!("\n{kind}[{:06} {name}]\nstonewall\nrw={rw}\nbs={bs}\n", spec.id);
+    text += &format!("offset={offset}\nsize={}\nrandseed={}\n", size / bs * bs, spec.seed >> 1);
+    if run.is_some_and(|run| run.extent == RunExtent::Time) {
+        text += "time_based\n";
+    } else {
+        // number_ios would end after once round the target.
+        let ios = basic.timing.without_flushes(spec.io_count);
+        text += &format!("io_size={}\n", ios.saturating_mul(bs));
+    }
+    if let Some(time) = spec.time_limit {
+        text += &format!("runtime={}us\n", time.0.div_ceil(1000));
+    }
+    if let Timing::Synced { every } = basic.timing {
+        text += &format!("fdatasync={every}\n");
+    }
+    if pause > Nanos::ZERO {
+        text += "; a pause comes before it: see above\n";
     }
     text
 }
@@ -90,14 +100,8 @@ fn cannot(job: &Job, text: &mut String) {
         if line.pause > Nanos::ZERO || line.before.iter().any(|b| matches!(b, super::Before::Idle { .. })) {
             say("pause= and idle(): stonewall starts the next job at once");
         }
-        if line.start == Start::Random {
-            say("start=random: the wrap from the end to the beginning of the target is missing");
-        }
-        if line.count.is_some() && line.time.is_some() {
-            say("count= together with time=: only the time is here");
-        }
-        if line.endurance.is_some() {
-            say("passes=: written as so many IOs, which fio counts over one pass after the other");
+        if line.start == Start::Random && line.patterns.iter().any(|p| !p.is_random()) {
+            say("start=random: after the end of the target fio goes on where it began, not at the beginning");
         }
     }
     if job.data.is_some_and(|data| data == uflip_device::Data::Age) {
@@ -106,31 +110,22 @@ fn cannot(job: &Job, text: &mut String) {
 }
 
 /// Keys that change nothing about what is measured here.
-const IGNORED: [&str; 24] = [
+const IGNORED: [&str; 15] = [
     "name",
-    "filename",
     "directory",
     "ioengine",
-    "iodepth",
     "thread",
     "group_reporting",
-    "stonewall",
-    "wait_for_previous",
     "randrepeat",
     "allrandrepeat",
     "randseed",
     "refill_buffers",
-    "norandommap",
     "random_generator",
     "invalidate",
     "overwrite",
     "fallocate",
-    "time_based",
     "description",
     "create_on_open",
-    "end_fsync",
-    "exitall",
-    "buffered",
 ];
 
 /// A section of an fio job file.
@@ -138,6 +133,7 @@ const IGNORED: [&str; 24] = [
 struct FioSection {
     line: usize,
     name: String,
+    filename: Option<String>,
     rw: Option<Baseline>,
     block: Option<Bytes>,
     size: Option<Bytes>,
@@ -145,8 +141,25 @@ struct FioSection {
     io_size: Option<Bytes>,
     number_ios: Option<u64>,
     runtime: Option<Nanos>,
+    time_based: bool,
     loops: u32,
-    sync: Option<u32>,
+    fsync: Option<u32>,
+    direct: bool,
+    /// Every write is durable when it is done (O_SYNC or O_DSYNC).
+    durable: bool,
+    zeros: bool,
+    stonewall: bool,
+    norandommap: bool,
+    end_fsync: bool,
+    exitall: bool,
+}
+
+impl FioSection {
+    fn error(&self, expected: &str, found: &str) -> JobError {
+        let name: String = self.name.chars().take(40).collect();
+        let (expected, found) = (expected.to_string(), format!("'[{name}]' {found}"));
+        JobError { line: self.line, column: 1, expected, found }
+    }
 }
 
 /// Reads a simple fio job file.
@@ -182,15 +195,21 @@ pub fn from_fio(text: &str) -> Result<Job, JobError> {
             continue;
         }
         let (key, value) = content.split_once('=').map_or((content, "1"), |(k, v)| (k.trim(), v.trim()));
-        if whole_file(&mut job, key, value).map_err(&error)? {
-            continue;
-        }
         let section = if in_global { Some(&mut global) } else { sections.last_mut() };
         let section = section.ok_or_else(|| error("[NAME] before the first key"))?;
         section_key(section, key, value).map_err(error)?;
     }
     for section in &sections {
+        check(section, &sections)?;
         job.lines.push(line_of(section, &job.lines)?);
+    }
+    if let Some(first) = sections.first() {
+        job.buffering = Some(match (first.direct, first.durable) {
+            (false, _) => Buffering::Buffered,
+            (true, false) => Buffering::Direct,
+            (true, true) => Buffering::DirectSync,
+        });
+        job.data = first.zeros.then_some(uflip_device::Data::Zeros);
     }
     if job.lines.is_empty() {
         let expected = "a job, such as [a] with rw=randread, bs=4k and runtime=30".to_string();
@@ -204,15 +223,88 @@ pub fn from_fio(text: &str) -> Result<Job, JobError> {
     Ok(job)
 }
 
-/// Keys for the whole file; true where it is one.
-fn whole_file(job: &mut Job, key: &str, value: &str) -> Result<bool, &'static str> {
+/// What fio does in this section and uflip does not.
+fn check(section: &FioSection, all: &[FioSection]) -> Result<(), JobError> {
+    let Some(first) = all.first() else { return Ok(()) };
+    let later = section.line != first.line;
+    let driven = |s: &FioSection| (s.direct, s.durable, s.zeros);
+    let baseline = section.rw.unwrap_or(Baseline::Sr);
+    let wrong = [
+        (
+            later && !section.stonewall,
+            "stonewall in every job after the first: fio runs jobs side by side, uflip one after the other",
+            "without",
+        ),
+        (
+            driven(section) != driven(first),
+            "the same direct=, sync= and zero_buffers= in all jobs (type them in [global])",
+            "with others than the first job",
+        ),
+        (
+            section.durable && !section.direct,
+            "direct=1 beside sync=: writes that are durable are not done through the page cache",
+            "without (fio's default is direct=0)",
+        ),
+        (
+            section.filename != first.filename,
+            "one filename for all jobs: TARGET takes its place",
+            "with another",
+        ),
+        (
+            section.exitall && all.len() > 1,
+            "a file without exitall: jobs come one after the other, and none ends the others",
+            "with it",
+        ),
+        (
+            section.norandommap && baseline.is_random(),
+            "norandommap=0: random IOs visit every address before any a second time",
+            "with norandommap",
+        ),
+        (
+            section.end_fsync && baseline.mode() == crate::pattern::PatternMode::Write,
+            "end_fsync=0, or fdatasync=N for a flush after every N writes",
+            "with end_fsync",
+        ),
+        (
+            section.time_based && section.runtime.is_none(),
+            "runtime= beside time_based, such as runtime=30",
+            "without",
+        ),
+        (
+            section.loops > 1 && (section.runtime.is_some() || section.io_size.is_some()),
+            "loops= without runtime= and io_size=, which in fio hold for all loops together",
+            "with both",
+        ),
+    ];
+    let found = wrong.into_iter().find(|(is, ..)| *is);
+    found.map_or(Ok(()), |(_, expected, found)| Err(section.error(expected, found)))
+}
+
+/// A key that is on or off; on where it has no value.
+fn on(value: &str) -> Result<bool, &'static str> {
+    match value {
+        "1" => Ok(true),
+        "0" => Ok(false),
+        _ => Err("0 or 1"),
+    }
+}
+
+/// How jobs are driven, and what fio does at their ends; true where `key` is one of these.
+fn driven_key(section: &mut FioSection, key: &str, value: &str) -> Result<bool, &'static str> {
     match (key, value) {
-        ("direct", "1") => job.buffering = Some(job.buffering.unwrap_or(Buffering::Direct)),
-        ("direct", "0") => job.buffering = Some(Buffering::Buffered),
-        ("sync", "0" | "none") => {}
-        ("sync", "1" | "sync" | "dsync") => job.buffering = Some(Buffering::DirectSync),
-        ("direct" | "sync", _) => return Err("0 or 1"),
-        ("zero_buffers", "1") => job.data = Some(uflip_device::Data::Zeros),
+        ("direct", _) => section.direct = on(value)?,
+        ("buffered", _) => section.direct = !on(value)?,
+        ("sync", "none") => section.durable = false,
+        ("sync", "sync" | "dsync") => section.durable = true,
+        ("sync", _) => section.durable = on(value)?,
+        ("zero_buffers", _) => section.zeros = on(value)?,
+        ("stonewall" | "wait_for_previous", _) => section.stonewall = on(value)?,
+        ("norandommap", _) => section.norandommap = on(value)?,
+        ("end_fsync", _) => section.end_fsync = on(value)?,
+        ("exitall", _) => section.exitall = on(value)?,
+        ("time_based", _) => section.time_based = on(value)?,
+        ("filename", _) if value.contains(':') => return Err("one filename, without ':'"),
+        ("filename", _) => section.filename = Some(value.to_string()),
         ("numjobs" | "iodepth", "1") => {}
         ("numjobs", _) => return Err("numjobs=1: several processes are for uflip pattern --parallel"),
         ("iodepth", _) => return Err("iodepth=1: a queue is set by --engine io_uring --queue-depth"),
@@ -223,7 +315,11 @@ fn whole_file(job: &mut Job, key: &str, value: &str) -> Result<bool, &'static st
 
 fn section_key(section: &mut FioSection, key: &str, value: &str) -> Result<(), &'static str> {
     let size = || value.to_ascii_uppercase().parse::<Bytes>().map_err(|_| "a size such as 4k or 1g");
+    let some = |size: Bytes| Some(size).filter(|size| size.0 > 0);
     let number = || value.parse::<u64>().map_err(|_| "a number");
+    if driven_key(section, key, value)? {
+        return Ok(());
+    }
     match key {
         "rw" | "readwrite" => {
             section.rw = Some(match value {
@@ -242,10 +338,10 @@ fn section_key(section: &mut FioSection, key: &str, value: &str) -> Result<(), &
             section.block = Some(block);
         }
         "size" if value.ends_with('%') => return Err("a size in bytes such as 1g, not a share"),
-        "size" => section.size = Some(size()?),
+        "size" => section.size = some(size()?),
         "offset" => section.offset = size()?,
-        "io_size" => section.io_size = Some(size()?),
-        "number_ios" => section.number_ios = Some(number()?.clamp(1, 1 << 40)),
+        "io_size" => section.io_size = some(size()?),
+        "number_ios" => section.number_ios = Some(number()?.min(1 << 40)).filter(|n| *n > 0),
         "loops" => section.loops = u32::try_from(number()?.clamp(1, 1_000_000)).unwrap_or(1),
         "runtime" => {
             let text = if value.ends_with(|c: char| c.is_ascii_digit()) {
@@ -257,17 +353,34 @@ fn section_key(section: &mut FioSection, key: &str, value: &str) -> Result<(), &
             section.runtime = Some(time.ok_or("a time such as 30 or 500ms")?);
         }
         "fsync" | "fdatasync" => {
-            section.sync =
+            section.fsync =
                 u32::try_from(number()?).ok().filter(|n| *n > 0).map(|n| n.min(super::parse::MAX_NUMBER));
         }
         key if IGNORED.contains(&key) => {}
         _ => {
             return Err(
-                "a key of a simple job: rw, bs, size, offset, io_size, number_ios, runtime, loops, fdatasync, direct or sync",
+                "a key of a simple job: rw, bs, size, offset, io_size, number_ios, runtime, time_based, loops, fdatasync, direct, sync or stonewall",
             );
         }
     }
     Ok(())
+}
+
+/// What a job ends with besides its runtime, as fio ends it: `io_size`, else once round
+/// the file; before that `number_ios`; nothing where it is time based.
+fn length(section: &FioSection, block: Bytes) -> Result<(Option<u64>, Option<Amount>), JobError> {
+    if section.time_based {
+        return Ok((None, None));
+    }
+    let amount = section.io_size.or(section.size);
+    match (section.number_ios, amount) {
+        (Some(ios), Some(amount)) => Ok((Some(ios.min(amount.0 / block.0.max(1)).max(1)), None)),
+        (Some(ios), None) => Ok((Some(ios), None)),
+        (None, Some(amount)) => Ok((None, Some(Amount::Bytes(amount)))),
+        // Without a size the whole target is one.
+        (None, None) if section.runtime.is_some() => Ok((None, Some(Amount::All))),
+        (None, None) => Err(section.error("size, io_size, number_ios or runtime in the job", "without")),
+    }
 }
 
 fn line_of(section: &FioSection, others: &[Line]) -> Result<Line, JobError> {
@@ -280,26 +393,17 @@ fn line_of(section: &FioSection, others: &[Line]) -> Result<Line, JobError> {
     {
         name = format!("{name}_{}", section.line);
     }
-    let missing = |expected: &str| JobError {
-        line: section.line,
-        column: 1,
-        expected: expected.to_string(),
-        found: format!("'[{}]' without", section.name.chars().take(40).collect::<String>()),
-    };
     let baseline = section.rw.unwrap_or(Baseline::Sr);
-    let bytes = section.io_size.or(section.size).filter(|_| section.number_ios.is_none());
-    if section.number_ios.is_none() && bytes.is_none() && section.runtime.is_none() {
-        return Err(missing("size, io_size, number_ios or runtime in the job"));
-    }
-    let by_time = section.runtime.is_some() && section.number_ios.is_none();
+    let block = section.block.unwrap_or(Bytes(4096));
+    let (count, bytes) = length(section, block)?;
     Ok(Line {
         number: section.line,
         name,
         patterns: vec![baseline],
-        block_sizes: vec![section.block.unwrap_or(Bytes(4096))],
+        block_sizes: vec![block],
         shifts: vec![Bytes(0)],
-        count: section.number_ios,
-        bytes: bytes.filter(|_| !by_time).map(Amount::Bytes),
+        count,
+        bytes,
         time: section.runtime,
         repeats: section.loops.max(1),
         before: Vec::new(),
@@ -307,11 +411,12 @@ fn line_of(section: &FioSection, others: &[Line]) -> Result<Line, JobError> {
         window: None,
         until_percent: None,
         syncs: section
-            .sync
+            .fsync
             .filter(|_| baseline.mode() == crate::pattern::PatternMode::Write)
             .into_iter()
             .collect(),
-        start: Start::Zero,
+        // Random accesses start nowhere.
+        start: if baseline.is_random() { Start::Random } else { Start::Zero },
         offset: section.offset,
         size: section.size,
         pause: Nanos::ZERO,

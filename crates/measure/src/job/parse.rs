@@ -244,7 +244,7 @@ fn once<'a>(key: Piece<'a>, seen: &mut Vec<&'a str>) -> Result<(), JobError> {
 }
 
 /// The word for a buffering mode in a job file.
-pub(super) const fn buffering_word(mode: Buffering) -> &'static str {
+pub const fn buffering_word(mode: Buffering) -> &'static str {
     match mode {
         Buffering::Direct => "direct",
         Buffering::DirectSync => "dsync",

@@ -274,14 +274,31 @@ proptest! {
 
 #[test]
 fn fio_jobs_of_the_simple_kind_are_read() {
-    let synced = fio::from_fio("[a]\nrw=randwrite\nbs=4k\nfdatasync=8\nnumber_ios=64\n").unwrap();
-    assert_eq!(synced.to_string(), "a rw bs=4K count=64 sync=8 start=0\n");
-    let text = "; a comment\n[global]\ndirect=1\nsync=1\nbs=8k\n[a]\nrw=randwrite\nsize=1g\nruntime=30\n\n[sw]\nrw=write\nbs=1m\nnumber_ios=100\n";
-    let job = fio::from_fio(text).unwrap();
+    let told = |text: &str| fio::from_fio(text).unwrap().to_string();
     assert_eq!(
-        job.to_string(),
-        "set buffering=dsync\na rw bs=8K time=30s start=0 size=1G\nsw_11 sw bs=1M count=100 start=0\n"
+        told("[a]\nrw=randwrite\nbs=4k\nfdatasync=8\nnumber_ios=64\n"),
+        "set buffering=buffered\na rw bs=4K count=64 sync=8\n",
+        "fio's default is the page cache"
     );
+    assert_eq!(
+        told(
+            "; a comment\n[global]\ndirect=1\nsync=1\nbs=8k\n[a]\nrw=randwrite\nsize=1g\nruntime=30\n\n[sw]\nstonewall\nrw=write\nbs=1m\nnumber_ios=100\n"
+        ),
+        "set buffering=dsync\na rw bs=8K bytes=1G time=30s size=1G\nsw_11 sw bs=1M count=100 start=0\n"
+    );
+    for (length, line) in [
+        ("size=4m\nruntime=3", "bytes=4M time=3s size=4M"),
+        ("size=4m\nruntime=3\ntime_based", "time=3s size=4M"),
+        ("size=4m\nruntime=3\ntime_based=0", "bytes=4M time=3s size=4M"),
+        ("runtime=3", "bytes=all time=3s"),
+        ("size=4m\nnumber_ios=5000", "count=1024 size=4M"),
+        ("size=4m\nio_size=8m\nnumber_ios=1500", "count=1500 size=4M"),
+        ("size=4m\nloops=3", "bytes=4M reps=3 size=4M"),
+        ("size=4m\nbuffered=0\nnorandommap=0\nend_fsync=0", "bytes=4M size=4M"),
+    ] {
+        let job = told(&format!("[j]\nrw=randread\nbs=4k\ndirect=1\n{length}\n"));
+        assert_eq!(job, format!("set buffering=direct\nj rr bs=4K {line}\n"));
+    }
     for (bad, line, start) in [
         ("[a]\nrw=randrw\nsize=1g", 2, "rw=read"),
         ("[a]\nnumjobs=4\nsize=1g", 2, "numjobs=1"),
@@ -289,6 +306,18 @@ fn fio_jobs_of_the_simple_kind_are_read() {
         ("[a]\nrw=read", 1, "size, io_size"),
         ("", 1, "a job"),
         ("[a\n", 1, "[NAME]"),
+        ("[a]\nsize=1g\n[b]\nsize=1g", 3, "stonewall in every job after the first"),
+        ("[a]\nsize=1g\ndirect=1\n[b]\nstonewall\nsize=1g", 4, "the same direct="),
+        ("[a]\nsize=1g\nsync=1", 1, "direct=1 beside sync="),
+        ("[a]\nsize=1g\nfilename=x\n[b]\nstonewall\nsize=1g\nfilename=y", 4, "one filename"),
+        ("[a]\nsize=1g\nfilename=x:y", 3, "one filename"),
+        ("[a]\nsize=1g\nexitall\n[b]\nstonewall\nsize=1g", 1, "a file without exitall"),
+        ("[a]\nrw=randread\nsize=1g\nnorandommap", 1, "norandommap=0"),
+        ("[a]\nrw=write\nsize=1g\nend_fsync=1", 1, "end_fsync=0"),
+        ("[a]\nsize=1g\ntime_based", 1, "runtime= beside time_based"),
+        ("[a]\nsize=1g\nloops=2\nruntime=9", 1, "loops= without"),
+        ("[a]\nsize=1g\nloops=2\nio_size=2g", 1, "loops= without"),
+        ("[a]\nsize=1g\ndirect=yes", 3, "0 or 1"),
     ] {
         let error = fio::from_fio(bad).unwrap_err();
         assert!(error.line == line && error.expected.starts_with(start), "{bad}: {error}");
@@ -297,19 +326,88 @@ fn fio_jobs_of_the_simple_kind_are_read() {
 
 #[test]
 fn a_plan_as_fio_says_what_is_missing() {
-    let job = parse("a rw bs=4K count=5 sync=2 until=2%\nb sw bs=1M time=1s window=100ms start=0").unwrap();
+    let job = parse("a rw bs=4K count=5 sync=2 until=2%\nb sw bs=1M time=1s window=100ms start=0\nc rr,sr bs=4K count=9 time=2s").unwrap();
     let planned = expand(&job, "t", GEOMETRY, 1).unwrap();
     let text = fio::to_fio(&job, &planned, "/dev/x", Buffering::Direct);
     for part in [
         "a: until=",
         "b: window=",
         "rw=randwrite\nbs=4096\n",
-        "number_ios=5\nfdatasync=2\n",
-        "runtime=1000000us\n",
+        "io_size=20480\nfdatasync=2\n",
+        "time_based\nruntime=1000000us\n",
+        "io_size=36864\nruntime=2000000us\n",
+        "c: start=random",
         "filename=/dev/x\n",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
+    assert!(!text.contains("a: start=random"), "random addresses have no wrap:\n{text}");
+}
+
+/// Reads and writes that fio issued in each of its jobs; `None` without fio. Its flushes are not held
+/// against ours: fio 3.33 does one less at the end, and one more where it goes round.
+fn fio_issued(folder: &std::path::Path, text: &str) -> Option<Vec<[u64; 2]>> {
+    let file = folder.join("x.fio");
+    std::fs::write(&file, text).unwrap();
+    let run = std::process::Command::new("fio").arg("--output-format=json").arg(&file).output();
+    let Ok(out) = run else {
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: fio is not installed\n");
+        return None;
+    };
+    let told: serde_json::Value = serde_json::from_slice(&out.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&out.stderr)));
+    let of = |job: &serde_json::Value| ["read", "write"].map(|mode| job[mode]["total_ios"].as_u64().unwrap());
+    Some(told["jobs"].as_array().unwrap().iter().map(of).collect())
+}
+
+/// A target of 4 MiB for fio, and its geometry.
+fn fio_target(folder: &std::path::Path) -> (String, Geometry) {
+    let path = folder.join("f.img");
+    std::fs::write(&path, vec![1; 4 << 20]).unwrap();
+    (path.display().to_string(), Geometry { capacity: Bytes(4 << 20), ..GEOMETRY })
+}
+
+/// Reads and writes of each of a plan's runs.
+fn planned_ios(planned: &JobPlan) -> Vec<[u64; 2]> {
+    let of = |spec: &crate::run::RunSpec| {
+        let basic = spec.pattern().unwrap().basics()[0];
+        let data = basic.timing.without_flushes(spec.io_count);
+        let reads = basic.baseline().mode() == crate::pattern::PatternMode::Read;
+        if reads { [data, 0] } else { [0, data] }
+    };
+    let steps = planned.plan.steps.iter();
+    steps.filter_map(|step| if let Step::Run(spec) = step { Some(of(spec)) } else { None }).collect()
+}
+
+#[test]
+fn fio_does_as_many_ios_as_the_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, geometry) = fio_target(folder.path());
+    let text = "b sw bs=32K count=250 sync=4 start=0\nd rr bs=32K count=380\ng rw bs=256K bytes=16M time=60s\n\
+                s sr bs=64K count=100 shift=2K\ne sw bs=1M passes=3";
+    let planned = expand(&parse(text).unwrap(), "t", geometry, 5).unwrap();
+    let fio = fio::to_fio(&parse(text).unwrap(), &planned, &name, Buffering::Buffered);
+    let Some(issued) = fio_issued(folder.path(), &fio) else { return };
+    let expected = [[0, 250], [380, 0], [0, 64], [100, 0], [0, 12]];
+    assert_eq!(planned_ios(&planned), expected);
+    assert_eq!(issued, expected, "{fio}");
+}
+
+#[test]
+fn a_job_does_as_many_ios_as_fio() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, geometry) = fio_target(folder.path());
+    let text = format!(
+        "[global]\nfilename={name}\nioengine=psync\nthread\nbs=4k\nstonewall\n\
+         [a]\nrw=randread\nsize=1m\noffset=1m\nruntime=60\n[b]\nrw=read\nsize=1m\nnumber_ios=5000\n\
+         [c]\nrw=randwrite\nsize=1m\nio_size=3m\nfdatasync=8\n[d]\nrw=write\nsize=1m\nnumber_ios=100\n\
+         [e]\nrw=randread\nruntime=60\n"
+    );
+    let planned = expand(&fio::from_fio(&text).unwrap(), "t", geometry, 5).unwrap();
+    let Some(issued) = fio_issued(folder.path(), &text) else { return };
+    let expected = [[256, 0], [256, 0], [0, 768], [0, 100], [1024, 0]];
+    assert_eq!(issued, expected);
+    assert_eq!(planned_ios(&planned), expected);
 }
 
 proptest! {
@@ -352,6 +450,7 @@ fn a_stored_plan_says_what_its_runs_stand_for() {
         let planned = expand(&parse(text).unwrap(), "t", GEOMETRY, 3).unwrap();
         let text = serde_json::to_string(&planned.plan).unwrap();
         let stored = JobPlan::stored(serde_json::from_str(&text).unwrap()).unwrap();
-        assert_eq!(stored, planned);
+        // All but which line a value that was left out is of.
+        assert_eq!((stored.plan, stored.segments), (planned.plan, planned.segments));
     }
 }

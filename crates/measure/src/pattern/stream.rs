@@ -52,6 +52,18 @@ impl AddressSource {
         })
     }
 
+    /// Leaves the next IO to another stream: a read or write, or a flush. No pattern
+    /// that is dealt out has pauses.
+    #[inline]
+    fn skip(&mut self) {
+        if self.until_sync == 0 {
+            self.until_sync = self.sync;
+        } else {
+            self.until_sync -= 1;
+            self.walk.next_slot();
+        }
+    }
+
     #[inline]
     fn next_io(&mut self) -> Io {
         if self.until_sync == 0 {
@@ -104,7 +116,7 @@ struct BasicStream {
     source: AddressSource,
     arrivals: Option<Arrivals>,
     left: u64,
-    /// Addresses of the walk that are other streams' between two of this one's.
+    /// IOs of the sequence that are other streams' between two of this one's.
     others: u32,
 }
 
@@ -116,7 +128,7 @@ impl Iterator for BasicStream {
         self.left = self.left.checked_sub(1)?;
         let io = self.source.next_io();
         for _ in 0..self.others {
-            self.source.walk.next_slot();
+            self.source.skip();
         }
         Some(arriving(io, &mut self.arrivals))
     }
@@ -162,7 +174,7 @@ fn queued(basic: &Basic, depth: u32, io_count: u64, seed: u64) -> Result<Vec<Str
     let stream = |p: u32| -> Result<Stream, PatternError> {
         let mut source = AddressSource::new(basic, 0, derive_seed(seed, 0))?;
         for _ in 0..p {
-            source.walk.next_slot();
+            source.skip();
         }
         let arrivals = arrivals(basic.timing, p.into(), depth.into(), derive_seed(seed, p.into()));
         Ok(Box::new(BasicStream { source, arrivals, left: io_count, others: depth - 1 }))
@@ -178,6 +190,7 @@ impl Pattern {
     /// As [`Pattern::streams`].
     pub fn sequence(&self, io_count: u64, seed: u64) -> Result<Option<MakeStream>, PatternError> {
         let Pattern::Queued { depth, basic } = self else { return Ok(None) };
+        self.check_timing()?;
         let source = AddressSource::new(basic, 0, derive_seed(seed, 0))?;
         let arrivals = arrivals(basic.timing, 0, 1, derive_seed(seed, 0));
         let left = io_count.saturating_mul(u64::from(*depth));
@@ -194,7 +207,7 @@ impl Pattern {
     /// is out of range.
     pub fn streams(&self, io_count: u64, seed: u64) -> Result<Vec<Stream>, PatternError> {
         super::in_range("parallel", self.stream_count() as u64, 1, IoRecord::MAX_STREAMS as u64)?;
-        self.one_arrival_rule()?;
+        self.check_timing()?;
         if let Pattern::Mix { first, second, ratio } = self {
             let arrivals = arrivals(first.timing, 0, 1, derive_seed(seed, 0));
             let first = AddressSource::new(first, 0, derive_seed(seed, 0))?;

@@ -225,8 +225,12 @@ fn each_baseline_has_its_own_counts() {
             seen.insert((run.curve_name(), run.io_count, run.io_ignore));
         }
     }
-    let expected = [("RR", 120, 12), ("RW", 140, 14), ("SR", 110, 11), ("SW", 130, 13)];
-    assert!(seen.into_iter().eq(expected.map(|(name, count, ignore)| (name.to_string(), count, ignore))));
+    let expected = [("SR", 110, 11), ("RR", 120, 12), ("SW", 130, 13), ("RW", 140, 14)];
+    assert!(seen.into_iter().eq(expected.map(|(name, count, ignore)| (
+        name.to_string().into(),
+        count,
+        ignore
+    ))));
 }
 
 #[test]
@@ -420,7 +424,8 @@ fn any_pattern(target: u64) -> impl Strategy<Value = Pattern> {
 /// Several requests under way are those of the pattern itself, in its order.
 #[test]
 fn a_queue_deals_out_one_sequence() {
-    for text in ["SR(io_size=4K, target_size=1M)", "RW(io_size=4K, target_size=1M, repeat=no)"] {
+    let synced = "SW(io_size=4K, target_size=1M, sync=10)";
+    for text in ["SR(io_size=4K, target_size=1M)", "RW(io_size=4K, target_size=1M, repeat=no)", synced] {
         let ios = |text: &str, count| -> Vec<Vec<Io>> {
             let streams = parse(text).streams(count, 7).unwrap();
             streams.into_iter().map(|stream| stream.collect()).collect()
@@ -428,7 +433,21 @@ fn a_queue_deals_out_one_sequence() {
         let one = ios(text, 400).remove(0);
         let four = ios(&format!("4 deep {text}"), 100);
         let dealt: Vec<Io> = (0..100).flat_map(|i| four.iter().map(move |stream| stream[i])).collect();
-        assert_eq!((four.len(), dealt), (4, one), "{text}");
+        assert_eq!((four.len(), dealt), (4, one.clone()), "{text}");
+        let whole = parse(&format!("4 deep {text}")).sequence(100, 7).unwrap().expect("a queue is one");
+        assert_eq!(whole().collect::<Vec<Io>>(), one, "{text}, as a ring has it");
+    }
+    for timing in ["pause=1ms", "pause=1ms, burst=3"] {
+        let text = format!("4 deep SR(io_size=4K, target_size=1M, {timing})");
+        let told = "waits until none is; leave it away, type 1 deep, or 4 x";
+        let errors = [
+            parse(&text).check(GEOMETRY).unwrap_err(),
+            parse(&text).streams(4, 7).err().unwrap(),
+            parse(&text).sequence(4, 7).err().unwrap(),
+        ];
+        assert!(errors.iter().all(|error| error.to_string().contains(told)), "{errors:?}");
+        parse(&text.replace("4 deep", "1 deep")).check(GEOMETRY).unwrap();
+        parse(&text.replace("4 deep", "4 x")).check(GEOMETRY).unwrap();
     }
     assert!(parse("4097 deep SR").check(GEOMETRY).is_err());
 }

@@ -5,12 +5,14 @@
 //! How: the plan is for exactly the target's geometry; each reset, pause and run
 //! is held against it and against what can be recorded; numbers are unique. What
 //! passes stays on the target whatever stands in it, and can be counted without
-//! an overflow. Runs that were kept must be the plan's own.
+//! an overflow. A run is what its place says (`place.rs`), as its figures are shown
+//! under that. Runs that were kept must be the plan's own.
 //!
 //! Limits: [`MAX_STEPS`], [`MAX_RUNS`], [`MAX_IOS`], [`MAX_TIME`], [`MAX_TEXT`].
 
+use super::place::{IoSizes, misplaced};
 use super::{FORMAT, OLDEST_FORMAT, Plan, Step};
-use crate::run::{Belongs, RunSpec};
+use crate::run::{Belongs, CurveName, RunSpec};
 use crate::state::State;
 use std::collections::HashMap;
 use std::fmt;
@@ -67,7 +69,7 @@ fn wrong(what: impl Into<String>, instead: impl Into<String>) -> Result<(), Wron
 pub fn check(plan: &Plan, geometry: Geometry) -> Result<(), PlanFault> {
     let whole = |(what, instead)| PlanFault { step: None, run: None, what, instead };
     head(plan, geometry).map_err(whole)?;
-    let mut ids = HashMap::new();
+    let (mut ids, mut sizes) = (HashMap::new(), IoSizes::new());
     for (at, step) in plan.steps.iter().enumerate() {
         let run = if let Step::Run(run) = step { Some(run.id) } else { None };
         let here = |(what, instead)| PlanFault { step: Some(at + 1), run, what, instead };
@@ -78,7 +80,7 @@ pub fn check(plan: &Plan, geometry: Geometry) -> Result<(), PlanFault> {
                 Some(before) => {
                     wrong(format!("step {before} has the same run number"), "number the runs apart")
                 }
-                None => one_run(spec, geometry),
+                None => one_run(spec, geometry).and_then(|()| in_place(spec, plan, &mut sizes)),
             },
         }
         .map_err(here)?;
@@ -151,6 +153,11 @@ fn time(what: &str, time: Nanos) -> Result<(), Wrong> {
     wrong(format!("{what} of {} ns is longer than 52 days", time.0), "type a shorter one")
 }
 
+fn in_place(run: &RunSpec, plan: &Plan, sizes: &mut IoSizes) -> Result<(), Wrong> {
+    let instead = "make its baseline, its point and its pattern say the same";
+    misplaced(run, plan.io_size, sizes).map_or(Ok(()), |what| wrong(what, instead))
+}
+
 fn one_run(run: &RunSpec, geometry: Geometry) -> Result<(), Wrong> {
     if run.id as usize >= MAX_RUNS {
         return wrong("the run's number is too large", format!("number runs from 0 to {}", MAX_RUNS - 1));
@@ -207,7 +214,10 @@ fn one_run(run: &RunSpec, geometry: Geometry) -> Result<(), Wrong> {
 /// The names that somebody else may have chosen.
 fn names(belongs: &Belongs) -> Vec<&str> {
     match belongs {
-        Belongs::Named(named) => vec![&named.name, &named.curve_name, &named.parameter, &named.label],
+        Belongs::Named(named) => {
+            let curve = if let CurveName::Named(name) = &named.curve { name } else { "" };
+            vec![&named.name, curve, &named.parameter, &named.label]
+        }
         Belongs::Job(run) => vec![&run.line],
         Belongs::Program(step) => vec![&step.program, &step.step, &step.device],
         Belongs::Point(_) | Belongs::Baseline { .. } | Belongs::Calibration(_) | Belongs::Single => {

@@ -148,10 +148,9 @@ impl Plan {
 /// Bytes that `io_count` IOs in each stream of `pattern` write: the writes of a mix
 /// alone, and no trim. In a synced pattern every `every + 1`th IO is a flush.
 pub fn written_bytes(pattern: &Pattern, io_count: u64) -> Bytes {
-    let streams = match pattern {
-        Pattern::Replicated { degree: n, .. } | Pattern::Queued { depth: n, .. } => u64::from(*n).max(1),
-        _ => 1,
-    };
+    // A queue's streams are dealt one sequence, with one count of its flushes.
+    let streams =
+        if let Pattern::Replicated { degree, .. } = pattern { u64::from(*degree).max(1) } else { 1 };
     let written = |(basic, ios): (&Basic, u64)| match basic.mode {
         PatternMode::Write => streams
             .saturating_mul(basic.timing.without_flushes(ios / streams))
@@ -213,6 +212,8 @@ mod tests {
         assert_eq!(written("3 RW(io_size=4K) / 1 RT(io_size=4K)", 1000), 750 * 4096);
         assert_eq!(written("RW(io_size=4K, sync=1)", 1000), 500 * 4096);
         assert_eq!(written("4 x SW(io_size=4K)", 10), 40 * 4096);
+        assert_eq!(written("4 x SW(io_size=4K, sync=10)", 10), 40 * 4096);
+        assert_eq!(written("4 deep SW(io_size=4K, sync=10)", 10), 37 * 4096);
         assert_eq!(written("RT(io_size=4K)", 10) + written("SR(io_size=4K)", 10), 0);
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! What: one variant for each kind of whole that runs are parts of. Analyses
 //! ask for the variant and its fields; names exist where a run is written or
-//! shown ([`Belongs::curve`], [`Belongs::section`], `run/wire.rs`). Source: paper
+//! shown (`run/wire.rs`, `run/curve.rs`). Source: paper
 //! 000/001, section 3.2 (micro-benchmark, experiment, baseline), paper 004,
 //! appendix A (lines of a job).
 
+use super::curve::{CurveId, CurveName};
 use crate::auto::CalibrationRole;
 use crate::job::JobRun;
 use crate::micro::{Curve, MicroBenchmark};
@@ -64,50 +65,6 @@ impl PlannedPoint {
     }
 }
 
-/// What the points of one chart have in common.
-/// In files it is its text: the name of a micro-benchmark is that.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", from = "String")]
-pub enum RunSection {
-    /// A micro-benchmark.
-    Micro(MicroBenchmark),
-    /// A line of a job with what else varies in it, and whatever is known by name.
-    Named(String),
-}
-
-impl RunSection {
-    /// Whether the two are called the same, as a line of a job may be called like a
-    /// micro-benchmark.
-    pub fn is_called(&self, other: &RunSection) -> bool {
-        let name = |of: &RunSection| match of {
-            RunSection::Micro(micro) => micro.name().to_string(),
-            RunSection::Named(name) => name.clone(),
-        };
-        self == other || name(self) == name(other)
-    }
-}
-
-impl From<String> for RunSection {
-    fn from(text: String) -> RunSection {
-        text.parse().map_or(RunSection::Named(text), RunSection::Micro)
-    }
-}
-
-impl From<RunSection> for String {
-    fn from(section: RunSection) -> String {
-        section.to_string()
-    }
-}
-
-impl std::fmt::Display for RunSection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RunSection::Micro(micro) => f.pad(micro.name()),
-            RunSection::Named(name) => f.pad(name),
-        }
-    }
-}
-
 /// A calibration run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CalibrationStep {
@@ -138,10 +95,8 @@ pub struct Named {
     pub name: String,
     /// True where it only prepares for others.
     pub prepares: bool,
-    /// The curve's name.
-    pub curve_name: String,
-    /// The curve, where the name is that of one.
-    pub curve: Option<Curve>,
+    /// The curve.
+    pub curve: CurveName,
     /// The varying parameter.
     pub parameter: String,
     /// Its value.
@@ -172,9 +127,15 @@ impl Belongs {
             Belongs::Point(point) => Some(point.curve),
             Belongs::Baseline { baseline, .. } => Some(Curve::One(*baseline)),
             Belongs::Job(run) => Some(Curve::One(run.baseline)),
-            Belongs::Named(named) => named.curve,
+            Belongs::Named(named) => named.curve.known(),
             Belongs::Calibration(_) | Belongs::Single | Belongs::Program(_) => None,
         }
+    }
+
+    /// The curve that it is a point of; `None` where nothing varies, and for what is
+    /// known by other names.
+    pub fn curve_id(&self) -> Option<CurveId> {
+        Some(CurveId { section: self.section()?, curve: self.curve()? })
     }
 
     /// True for a run that only prepares others or finds out how to measure

@@ -10,8 +10,8 @@
 //! `docs/format.md`.
 
 use super::{
-    Belongs, CalibrationStep, Named, PlannedPoint, Program, ProgramStep, ReplayedTrace, RunSection, RunSpec,
-    Work,
+    Belongs, CalibrationStep, CurveName, Named, PlannedPoint, Program, ProgramStep, ReplayedTrace,
+    RunSection, RunSpec, Work,
 };
 use crate::auto::CalibrationRole;
 use crate::job::{JobRun, Role};
@@ -110,7 +110,7 @@ fn write(spec: &RunSpec) -> Wire {
     Wire {
         id: spec.id,
         purpose: purpose(&spec.belongs),
-        baseline: curve_name(spec),
+        baseline: curve_name(spec).map(String::from),
         point,
         repeat: spec.belongs.repeat(),
         pattern: spec.work.pattern().cloned(),
@@ -139,12 +139,12 @@ fn purpose(belongs: &Belongs) -> Purpose {
 }
 
 /// `SR`, `RR`, `SW`, `RW`, a mix's `SR/RW`; `None` where no pattern is run.
-pub(super) fn curve_name(spec: &RunSpec) -> Option<String> {
+pub(super) fn curve_name(spec: &RunSpec) -> Option<CurveName> {
     match (&spec.belongs, &spec.work) {
-        (Belongs::Named(named), _) => Some(named.curve_name.clone()),
+        (Belongs::Named(named), _) => Some(named.curve.clone()),
         (belongs, Work::Pattern(pattern)) => {
             let of_pattern = || pattern.basics().into_iter().map(Basic::name).collect::<Vec<_>>().join("/");
-            Some(belongs.curve().map_or_else(of_pattern, |curve| curve.to_string()))
+            Some(belongs.curve().map_or_else(|| of_pattern().into(), CurveName::Known))
         }
         _ => None,
     }
@@ -218,8 +218,7 @@ fn named(wire: &Wire, point: &WirePoint) -> Belongs {
     Belongs::Named(Named {
         name: point.micro_benchmark.clone(),
         prepares: wire.purpose == Purpose::Calibration,
-        curve_name: wire.baseline.clone().unwrap_or_default(),
-        curve: wire.baseline.as_deref().and_then(|name| name.parse().ok()),
+        curve: wire.baseline.clone().unwrap_or_default().into(),
         parameter: point.parameter.clone(),
         value: point.value,
         label: point.label.clone(),

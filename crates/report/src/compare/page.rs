@@ -19,7 +19,6 @@ use uflip_analysis::compare::value_text;
 use uflip_analysis::compare::{
     Better, Change, ChangeVerdict, ComparedCurve, ComparedFigure, ComparedPoint, Comparison, Unit, Value,
 };
-use uflip_measure::MicroBenchmark;
 
 const REPORT_STYLE: &str = include_str!("../report/style.css");
 const STYLE: &str = include_str!("page.css");
@@ -37,6 +36,15 @@ fn style() -> String {
     )
 }
 
+/// What the title of every comparison begins with.
+const TITLE: &str = "<title>uflip comparison: ";
+
+/// Whether a file is a comparison that was written before: its title says so.
+pub fn is_ours(file: &[u8]) -> bool {
+    let head = &file[..file.len().min(4096)];
+    file.starts_with(b"<!doctype html>") && head.windows(TITLE.len()).any(|text| text == TITLE.as_bytes())
+}
+
 /// The comparison as one HTML file.
 pub fn render(made: &Comparison) -> String {
     let style = style();
@@ -49,7 +57,7 @@ pub fn render(made: &Comparison) -> String {
          img-src data:; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>uflip comparison: {title}</title>\n<style>{style}</style>\n\
+         <link rel=\"icon\" href=\"data:,\">\n{TITLE}{title}</title>\n<style>{style}</style>\n\
          </head>\n<body>\n"
     );
     head(&mut out, made);
@@ -204,22 +212,18 @@ fn charts(out: &mut String, made: &Comparison) {
         "<section id=\"curves\"><h2>Curves</h2>\n<p class=\"lead\">Mean response time with its 95 % interval; filled marks differ from \
          the reference beyond the intervals.</p>\n<div class=\"charts\">\n",
     );
-    let mut micros: Vec<&str> = Vec::new();
-    for curve in &made.curves {
-        if !micros.contains(&curve.micro_benchmark.as_str()) {
-            micros.push(&curve.micro_benchmark);
-        }
-    }
-    for micro in micros {
-        let title = micro.parse::<MicroBenchmark>().map_or(micro, |micro| micro.row().title);
-        let (name, rest) = title.split_once(": ").unwrap_or((title, ""));
+    // They are in the order of their charts.
+    for of_chart in made.curves.chunk_by(|a, b| a.id.section == b.id.section) {
+        let section = &of_chart[0].id.section;
+        let title = section.micro().map_or_else(|| section.to_string(), |micro| micro.row().title.into());
+        let (name, rest) = title.split_once(": ").unwrap_or((&title, ""));
         let _ = writeln!(
             out,
             "<article class=\"card\"><h3>{} <small>{}</small></h3><div class=\"panels\">",
             escaped(name),
             escaped(rest)
         );
-        for curve in made.curves.iter().filter(|c| c.micro_benchmark == micro) {
+        for curve in of_chart {
             panel(out, made, curve);
         }
         out.push_str("</div></article>\n");
@@ -241,10 +245,10 @@ fn panel(out: &mut String, made: &Comparison, curve: &ComparedCurve) {
     if values.is_empty() {
         return;
     }
-    let across = Across::new(&curve.micro_benchmark, &curve.parameter, &values);
+    let across = Across::new(&curve.id.section, &curve.parameter, &values);
     let series = (0..made.subjects.len()).flat_map(|at| subject_series(made, curve, &across, at)).collect();
     let chart = Chart {
-        title: curve.baseline.clone(),
+        title: curve.id.curve.to_string(),
         x: across.axis,
         y: time_axis("response time", curve.points.iter().flat_map(all)),
         shades: Vec::new(),
@@ -257,12 +261,12 @@ fn panel(out: &mut String, made: &Comparison, curve: &ComparedCurve) {
         1 => "1 point differs".to_string(),
         n => format!("{n} points differ"),
     };
-    let title = format!("{} {}: {told}", curve.micro_benchmark, curve.baseline);
+    let title = format!("{} {}: {told}", curve.id.section, curve.id.curve);
     let _ = writeln!(
         out,
         "<figure>{}<figcaption><strong>{}</strong> {told}</figcaption></figure>",
         inline(&layout(&chart, COLUMN), COLUMN, &title),
-        escaped(&curve.baseline)
+        escaped(&curve.id.curve.to_string())
     );
 }
 

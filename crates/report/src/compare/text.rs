@@ -152,6 +152,12 @@ fn figures(out: &mut String, made: &Comparison, some: &[usize], style: Style) {
     }
 }
 
+/// A cell right-aligned, a blank before it however long it is.
+fn cell(text: &str) -> String {
+    let width = CELL - 1;
+    format!(" {text:>width$}")
+}
+
 fn title_row(made: &Comparison, group: &str, some: &[usize]) -> String {
     let letters: String =
         std::iter::once(&0).chain(some).map(|i| format!("{:>CELL$}", made.subjects[*i].letter)).collect();
@@ -177,7 +183,8 @@ fn colour(change: &Change, better: Better) -> &'static str {
 }
 
 fn figure_row(figure: &ComparedFigure, some: &[usize], style: Style) -> String {
-    let mut row = format!("  {:<TITLE$}{:>CELL$}", figure.title, shown(&figure.values[0], figure.unit));
+    let first = cell(&shown(&figure.values[0], figure.unit));
+    let mut row = format!("  {:<TITLE$}{first}", figure.title);
     for at in some {
         let value = &figure.values[*at];
         let text = shown(value, figure.unit);
@@ -185,11 +192,10 @@ fn figure_row(figure: &ComparedFigure, some: &[usize], style: Style) -> String {
         if let [_] = some {
             let ratio = change.ratio.map_or_else(String::new, three);
             let said = paint(word(change, figure.better, figure.unit), colour(change, figure.better), style);
-            let _ = write!(row, "{text:>CELL$}{ratio:>8}  {said}");
+            let _ = write!(row, "{}{ratio:>8}  {said}", cell(&text));
         } else {
             let mark = if change.verdict == ChangeVerdict::Differs { "*" } else { " " };
-            let cell = format!("{:>CELL$}", format!("{text}{mark}"));
-            row.push_str(&paint(&cell, colour(change, figure.better), style));
+            row.push_str(&paint(&cell(&format!("{text}{mark}")), colour(change, figure.better), style));
         }
     }
     row
@@ -223,7 +229,7 @@ fn differs(value: &Value) -> bool {
 }
 
 fn curve_rows(out: &mut String, made: &Comparison, curve: &ComparedCurve, style: Style) {
-    line(out, &format!("  {} {}, by {}", curve.micro_benchmark, curve.baseline, curve.parameter));
+    line(out, &format!("  {} {}, by {}", curve.id.section, curve.id.curve, curve.parameter));
     let short = |p: &ComparedPoint| p.label.replace(' ', "");
     let cell = curve.points.iter().map(|p| short(p).chars().count() + 2).max().unwrap_or(8).max(8);
     let at_once = ((style.width - 8) / cell).max(1);

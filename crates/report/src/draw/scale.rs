@@ -10,6 +10,7 @@
 
 use super::{Axis, Scale};
 use uflip_device::Bytes;
+use uflip_measure::run::RunSection;
 
 /// Ticks of an axis up, at most.
 pub(crate) const TICKS: usize = 9;
@@ -168,9 +169,9 @@ pub(crate) struct Across {
 }
 
 /// Whether values stand side by side without a scale: steps forward and backward, ratios, and where there are too few.
-fn side_by_side(micro_benchmark: &str, values: &[(i64, String)]) -> bool {
+fn side_by_side(section: &RunSection, values: &[(i64, String)]) -> bool {
     let positive = values.iter().filter(|(v, _)| *v > 0).count();
-    micro_benchmark.parse().is_ok_and(|micro: uflip_measure::MicroBenchmark| micro.row().categorical)
+    section.micro().is_some_and(|micro| micro.row().categorical)
         || values.len() < 3
         || positive < 2
         || values.iter().any(|(v, _)| *v < 0)
@@ -178,8 +179,8 @@ fn side_by_side(micro_benchmark: &str, values: &[(i64, String)]) -> bool {
 
 impl Across {
     /// For `values` with their labels, ascending.
-    pub fn new(micro_benchmark: &str, parameter: &str, values: &[(i64, String)]) -> Across {
-        let (scale, places) = if side_by_side(micro_benchmark, values) {
+    pub fn new(section: &RunSection, parameter: &str, values: &[(i64, String)]) -> Across {
+        let (scale, places) = if side_by_side(section, values) {
             (Scale::Linear, (0..).zip(values).map(|(i, (v, _))| (*v, f64::from(i))).collect())
         } else {
             (Scale::Log, by_logarithm(values))

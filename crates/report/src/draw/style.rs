@@ -8,6 +8,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use uflip_measure::Baseline::{self, Rr, Rw, Sr, Sw};
+use uflip_measure::Curve::{self, One, Pair};
+use uflip_measure::run::CurveName;
 
 /// Colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +45,10 @@ pub(crate) enum Ink {
 
 /// Colours that the data has, each light and dark, with its name in pages.
 const DATA: [(Ink, &str, [u32; 2]); 7] = [
-    (Ink::Sr, "SR", [0x3a9bd9, 0x8fd0f7]),
-    (Ink::Rr, "RR", [0x0060a0, 0x3f9ce0]),
-    (Ink::Sw, "SW", [0xe69f00, 0xf2bd4b]),
-    (Ink::Rw, "RW", [0xc84e00, 0xf0783a]),
+    (Ink::Sr, Baseline::Sr.name(), [0x3a9bd9, 0x8fd0f7]),
+    (Ink::Rr, Baseline::Rr.name(), [0x0060a0, 0x3f9ce0]),
+    (Ink::Sw, Baseline::Sw.name(), [0xe69f00, 0xf2bd4b]),
+    (Ink::Rw, Baseline::Rw.name(), [0xc84e00, 0xf0783a]),
     (Ink::M0, "m0", [0x009e73, 0x2fc79c]),
     (Ink::M1, "m1", [0xb45a90, 0xde8fbc]),
     (Ink::M2, "m2", [0x6b6f76, 0xa9afb8]),
@@ -139,22 +142,23 @@ impl Look {
 }
 
 /// The baselines and their mixes.
-const NAMED: [(&str, Ink, Shape, bool); 10] = [
-    ("SR", Ink::Sr, Shape::Circle, true),
-    ("RR", Ink::Rr, Shape::Circle, false),
-    ("SW", Ink::Sw, Shape::Triangle, true),
-    ("RW", Ink::Rw, Shape::Triangle, false),
-    ("SR/RR", Ink::Rr, Shape::Square, true),
-    ("SW/RW", Ink::Rw, Shape::Square, true),
-    ("SR/SW", Ink::M0, Shape::Diamond, true),
-    ("RR/RW", Ink::M1, Shape::Diamond, false),
-    ("SR/RW", Ink::M0, Shape::Diamond, false),
-    ("RR/SW", Ink::M1, Shape::Diamond, true),
+const CURVES: [(Curve, Ink, Shape, bool); 10] = [
+    (One(Sr), Ink::Sr, Shape::Circle, true),
+    (One(Rr), Ink::Rr, Shape::Circle, false),
+    (One(Sw), Ink::Sw, Shape::Triangle, true),
+    (One(Rw), Ink::Rw, Shape::Triangle, false),
+    (Pair(Sr, Rr), Ink::Rr, Shape::Square, true),
+    (Pair(Sw, Rw), Ink::Rw, Shape::Square, true),
+    (Pair(Sr, Sw), Ink::M0, Shape::Diamond, true),
+    (Pair(Rr, Rw), Ink::M1, Shape::Diamond, false),
+    (Pair(Sr, Rw), Ink::M0, Shape::Diamond, false),
+    (Pair(Rr, Sw), Ink::M1, Shape::Diamond, true),
 ];
 
-/// What the curve `name` looks like, the `at`-th of its chart where the name says nothing.
-pub(crate) fn look_of(name: &str, at: usize) -> Look {
-    let Some((_, ink, shape, hollow)) = NAMED.into_iter().find(|(known, ..)| *known == name) else {
+/// What a curve looks like, the `at`-th of its chart where its name says nothing.
+pub(crate) fn look_of(name: &CurveName, at: usize) -> Look {
+    let own = |(curve, ..): &(Curve, _, _, _)| Some(*curve) == name.known();
+    let Some((_, ink, shape, hollow)) = CURVES.into_iter().find(own) else {
         return in_turn(at);
     };
     let line = Some(if hollow { [3.0, 1.5] } else { [0.0, 0.0] });
@@ -162,8 +166,8 @@ pub(crate) fn look_of(name: &str, at: usize) -> Look {
 }
 
 /// The colour of a baseline or mix.
-pub(crate) fn ink_of(name: &str) -> Ink {
-    NAMED.iter().find(|(known, ..)| *known == name).map_or(Ink::M2, |(_, ink, ..)| *ink)
+pub(crate) fn ink_of(name: &CurveName) -> Ink {
+    CURVES.iter().find(|(curve, ..)| Some(*curve) == name.known()).map_or(Ink::M2, |(_, ink, ..)| *ink)
 }
 
 /// One of several curves that are no baselines: devices, block sizes, bursts.
@@ -195,8 +199,8 @@ pub(crate) fn css() -> String {
 
 /// What the page's script needs to draw single marks: looks by name, corners by shape.
 pub(crate) fn facts() -> Value {
-    let looks = NAMED.map(|(name, ink, shape, hollow)| {
-        (name.to_string(), json!({ "c": ink.name(), "shape": shape, "hollow": hollow }))
+    let looks = CURVES.map(|(curve, ink, shape, hollow)| {
+        (curve.to_string(), json!({ "c": ink.name(), "shape": shape, "hollow": hollow }))
     });
     let shapes = [("circle", Shape::Circle), ("triangle", Shape::Triangle), ("square", Shape::Square)];
     let shapes = shapes.into_iter().chain([("diamond", Shape::Diamond)]);

@@ -4,11 +4,13 @@ use super::layout::{Anchor, COLUMN, Mark, layout};
 use super::scale::{Across, linear_ticks, log_ticks, part, thinned, ticks_within};
 use super::*;
 use resvg::tiny_skia::Pixmap;
+use uflip_measure::run::RunSection;
+use uflip_measure::{Baseline, MicroBenchmark};
 
 mod browser;
 
 fn chart() -> Chart {
-    let look = style::look_of("SW", 0);
+    let look = style::look_of(&Baseline::Sw.into(), 0);
     let point = |x, y: f64| Point { span: Some([y * 0.9, y * 1.2]), ..Point::plain(x, y) };
     Chart {
         title: "made <up> & \"quoted\"".into(),
@@ -30,7 +32,12 @@ fn chart() -> Chart {
             Series { label: "R<W".into(), look, points: vec![point(512.0, 2e5), point(2048.0, 5e5)] },
             Series {
                 label: String::new(),
-                look: Look { shape: Some(Shape::Dot), line: None, size: 0.6, ..style::look_of("SR", 0) },
+                look: Look {
+                    shape: Some(Shape::Dot),
+                    line: None,
+                    size: 0.6,
+                    ..style::look_of(&Baseline::Sr.into(), 0)
+                },
                 points: vec![point(1024.0, 3e5)],
             },
         ],
@@ -123,7 +130,11 @@ fn values(all: &[i64]) -> Vec<(i64, String)> {
 /// The one rule for 0, for page, figures and comparison: a step before the others, not among equals.
 #[test]
 fn zero_stands_one_mean_step_before_a_logarithmic_axis() {
-    let across = Across::new("alignment", "IOShift", &values(&[0, 512, 1024, 2048, 4096]));
+    let across = Across::new(
+        &RunSection::Micro(MicroBenchmark::Alignment),
+        "IOShift",
+        &values(&[0, 512, 1024, 2048, 4096]),
+    );
     assert_eq!(across.axis.scale, Scale::Log);
     let at = |value: f64| part(&across.axis, across.at(value));
     let step = at(1024.0) - at(512.0);
@@ -135,11 +146,14 @@ fn zero_stands_one_mean_step_before_a_logarithmic_axis() {
         ["0", "512", "1024", "2048", "4096"]
     );
     for side_by_side in [&[-1, 0, 1][..], &[0, 1, 2][..1], &[0, 8], &[4, 8]] {
-        let across = Across::new("pause", "Pause", &values(side_by_side));
+        let across = Across::new(&RunSection::Micro(MicroBenchmark::Pause), "Pause", &values(side_by_side));
         assert_eq!(across.axis.scale, Scale::Linear, "{side_by_side:?}");
         assert_eq!(across.at(side_by_side[0] as f64), 0.0);
     }
-    assert_eq!(Across::new("mix", "Ratio", &values(&[1, 2, 4, 8])).axis.scale, Scale::Linear);
+    assert_eq!(
+        Across::new(&RunSection::Micro(MicroBenchmark::Mix), "Ratio", &values(&[1, 2, 4, 8])).axis.scale,
+        Scale::Linear
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::{Figure, csv_field, csv_number};
 use crate::draw::scale::{from_zero, number_axis, size_axis};
 use crate::draw::style::{in_turn, look_of};
 use crate::draw::{At, Axis, Chart, ChartNote, Ink, Look, Point, Series, Shape};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use uflip_analysis::compare::Subject;
 use uflip_analysis::job_report::{JobReport, Recovery};
@@ -24,7 +24,10 @@ const MIN_POINTS: usize = 2;
 
 /// A figure to be: its axes across and up are made of its points.
 struct Draft<'a> {
+    /// Of its files: unique among a job's figures.
     name: String,
+    /// The run, where it is the figure of a single one.
+    run: Option<u32>,
     title: String,
     /// Columns of the CSV: series, across, up.
     columns: [&'a str; 3],
@@ -42,7 +45,34 @@ fn drafts(job: &JobReport) -> Vec<Draft<'_>> {
     drafts.extend([misaligned(job)]);
     drafts.extend(drift(job));
     drafts.extend([time_line(job), rewrite(job)].into_iter().flatten());
+    apart(&mut drafts);
     drafts
+}
+
+/// Gives each figure a name that is a file's and no other figure's, and each curve of a
+/// figure a label of its own: what is equal gets a number, so that nothing is lost.
+fn apart(drafts: &mut [Draft<'_>]) {
+    let mut names = BTreeSet::new();
+    for draft in drafts {
+        draft.name = free(&plain_file(&draft.name), "-", &mut names);
+        let mut labels = BTreeSet::new();
+        for series in &mut draft.series {
+            series.label = free(&series.label, " #", &mut labels);
+        }
+    }
+}
+
+/// `name`, or with the first number that is not `taken` yet.
+fn free(name: &str, between: &str, taken: &mut BTreeSet<String>) -> String {
+    let numbered = (1..).map(|n| if n == 1 { name.to_string() } else { format!("{name}{between}{n}") });
+    let found = numbered.into_iter().find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.insert(found.clone());
+    found
+}
+
+/// A figure's name as a file's: what a job's line is called stays inside the folder.
+fn plain_file(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
 }
 
 /// Figures and what is left out, as sentences.
@@ -50,19 +80,28 @@ pub(super) fn figures(subject: &Subject, job: &JobReport) -> (Vec<Figure>, Vec<S
     let (mut made, mut left_out) = (Vec::new(), Vec::new());
     for draft in drafts(job) {
         let (name, columns) = (draft.name.clone(), draft.columns);
-        let Some(chart) = chart(draft) else {
-            left_out.push(format!("{name}: the job has no runs for it"));
-            continue;
-        };
+        left_out.extend(too_short(&draft));
+        let Some(chart) = chart(draft) else { continue };
         let caption = format!("{}. {}", chart.title, subject.profile.target);
         made.push(Figure { name, caption, csv: csv(columns, &chart), chart });
     }
     (made, left_out)
 }
 
-/// The charts that a job has runs for, by their figures' names.
+/// What of a figure is not drawn, and why.
+fn too_short(draft: &Draft<'_>) -> Vec<String> {
+    let name = &draft.name;
+    if draft.series.iter().all(|s| s.points.is_empty()) {
+        return vec![format!("{name}: the job has no runs for it")];
+    }
+    let single = draft.series.iter().filter(|s| s.points.len() == 1);
+    single.map(|s| format!("{name}: a single point is no curve: {}", s.label)).collect()
+}
+
+/// The charts that a job has runs for, by their figures' names; that of a single run's series is `series-RUN`.
 pub(crate) fn charts(job: &JobReport) -> Vec<(String, Chart)> {
-    drafts(job).into_iter().filter_map(|draft| Some((draft.name.clone(), chart(draft)?))).collect()
+    let key = |draft: &Draft<'_>| draft.run.map_or_else(|| draft.name.clone(), |run| format!("series-{run}"));
+    drafts(job).into_iter().filter_map(|draft| Some((key(&draft), chart(draft)?))).collect()
 }
 
 fn chart(mut draft: Draft<'_>) -> Option<Chart> {
@@ -95,10 +134,13 @@ fn csv([name, across, up]: [&str; 3], chart: &Chart) -> String {
 }
 
 /// Curves by their names, in the order of these.
-fn curves(points: BTreeMap<String, Vec<Point>>, look: impl Fn(usize, &str) -> Look) -> Vec<Series> {
-    let one = |(at, (label, mut points)): (usize, (String, Vec<Point>))| {
+fn curves<Name: ToString>(
+    points: BTreeMap<Name, Vec<Point>>,
+    look: impl Fn(usize, &Name) -> Look,
+) -> Vec<Series> {
+    let one = |(at, (name, mut points)): (usize, (Name, Vec<Point>))| {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series { look: look(at, &label), label, points }
+        Series { look: look(at, &name), label: name.to_string(), points }
     };
     points.into_iter().enumerate().map(one).collect()
 }
@@ -121,27 +163,27 @@ fn up(label: &str, points: &[Point]) -> Axis {
 
 /// Figure 3.1: a chart for each line with several block sizes.
 fn speeds(job: &JobReport) -> Vec<Draft<'_>> {
-    let mut lines: BTreeMap<&str, BTreeMap<String, Vec<Point>>> = BTreeMap::new();
+    let mut lines: BTreeMap<&str, BTreeMap<Baseline, Vec<Point>>> = BTreeMap::new();
     for s in job.speeds.iter().filter(|s| s.round.is_none() && s.shift_bytes == Bytes(0)) {
         let point = Point {
             span: Some([s.min_mb_per_s, s.max_mb_per_s]),
             ..Point::plain(s.block_bytes.0 as f64, s.mb_per_s)
         };
-        lines.entry(&s.line).or_default().entry(s.baseline.to_string()).or_default().push(point);
+        lines.entry(&s.line).or_default().entry(s.baseline).or_default().push(point);
     }
-    let several = |(_, of): &(&str, BTreeMap<String, Vec<Point>>)| of.values().any(|points| points.len() > 2);
     let draft = |(line, of)| Draft {
         name: format!("figure3.1-{line}"),
+        run: None,
         title: format!(
             "Speed by block size, job line {line}; whiskers from the slowest to the fastest repeat"
         ),
         columns: ["baseline", "block_bytes", "mb_per_s"],
-        series: curves(of, |at, baseline| look_of(baseline, at)),
+        series: curves(of, |at, baseline: &Baseline| look_of(&(*baseline).into(), at)),
         level: None,
         x: block_axis,
         y: mb_axis,
     };
-    lines.into_iter().filter(several).map(draft).collect()
+    lines.into_iter().map(draft).collect()
 }
 
 /// Figure 3.2: a chart for each long series.
@@ -152,10 +194,17 @@ fn series(job: &JobReport) -> Vec<Draft<'_>> {
         let points =
             s.batch_s.iter().enumerate().map(|(k, v)| Point::plain((k as f64 + 1.0) * each, v * 1e3));
         let label = format!("each {} IOs", s.batch_ios);
-        let dots = Look { shape: Some(Shape::Dot), ..look_of("RW", 0) };
+        let pattern = s.baseline.map_or("writes", Baseline::name);
+        let dots = Look { shape: Some(Shape::Dot), ..look_of(&s.baseline.unwrap_or(Baseline::Rw).into(), 0) };
+        let section = if s.section.is_empty() { &s.line } else { &s.section };
         Draft {
-            name: format!("figure3.2-{}-{}", s.line, s.block_bytes),
-            title: format!("Time of each batch of random writes of {}", s.block_bytes),
+            name: format!("figure3.2-{section}-{pattern}-{}-{}", job_size(s.block_bytes), s.repeat + 1),
+            run: Some(s.run),
+            title: format!(
+                "Time of each batch of {pattern} of {}, job line {section}, repeat {}",
+                s.block_bytes,
+                s.repeat + 1
+            ),
             columns: ["batch", "ios", "ms"],
             series: vec![Series { label, look: dots, points: points.collect() }],
             level: None,
@@ -183,8 +232,7 @@ fn bursts(all: &[Recovery]) -> BTreeMap<String, Vec<&Recovery>> {
         }
     }
     // A burst of one size alone is a point of the curve of same sizes.
-    let sizes =
-        |of: &[&Recovery]| of.iter().map(|r| r.block_bytes).collect::<std::collections::BTreeSet<_>>().len();
+    let sizes = |of: &[&Recovery]| of.iter().map(|r| r.block_bytes).collect::<BTreeSet<_>>().len();
     let several = found.values().any(|of| sizes(of) > 1);
     found.retain(|_, of| !several || sizes(of) > 1);
     found
@@ -199,6 +247,7 @@ fn after_bursts(job: &JobReport) -> Vec<Draft<'_>> {
     };
     let draft = |name: &str, title: &str, column, value, level, y| Draft {
         name: name.into(),
+        run: None,
         title: title.into(),
         columns: ["after", "block_bytes", column],
         series: curves(of(value), |at, _| in_turn(at)),
@@ -239,6 +288,7 @@ fn misaligned(job: &JobReport) -> Draft<'_> {
     });
     Draft {
         name: "figure3.4a".into(),
+        run: None,
         title: "Speed of shifted over aligned random writes".into(),
         columns: ["shift", "block_bytes", "of_aligned"],
         series: series.collect(),
@@ -259,6 +309,7 @@ fn drift(job: &JobReport) -> Vec<Draft<'_>> {
     }
     let draft = |(baseline, series)| Draft {
         name: format!("figure3.4b-{baseline}"),
+        run: None,
         title: format!("Speed of {baseline} over age, by block size"),
         columns: ["block", "passes", "mb_per_s"],
         series,
@@ -288,6 +339,7 @@ fn time_line(job: &JobReport) -> Option<Draft<'_>> {
     });
     Some(Draft {
         name: "figureC.3".into(),
+        run: None,
         title: format!("Sequential writes of {} after a burst, speed in each window", worst.block_bytes),
         columns: ["after", "seconds", "mb_per_s"],
         series: series.collect(),
@@ -299,18 +351,27 @@ fn time_line(job: &JobReport) -> Option<Draft<'_>> {
 
 /// Figure C.4: the first pass after bursts of several lengths, and the next.
 fn rewrite(job: &JobReport) -> Option<Draft<'_>> {
-    let mut passes: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
+    let mut passes: BTreeMap<(Bytes, u32), Vec<Point>> = BTreeMap::new();
     for r in &job.rewrite {
-        passes.entry(r.repeat).or_default().push(Point::plain(r.burst_s.unwrap_or(0.0), r.minutes));
+        // A burst of so many IOs has no place on an axis of seconds.
+        let Some(seconds) = r.burst_s.or(r.burst.is_none().then_some(0.0)) else { continue };
+        passes.entry((r.block_bytes, r.repeat)).or_default().push(Point::plain(seconds, r.minutes));
     }
-    let name = |repeat: u32| if repeat == 0 { "first pass".into() } else { format!("pass {}", repeat + 1) };
-    let series = passes.into_iter().enumerate().map(|(at, (repeat, mut points))| {
+    let counted = job.rewrite.iter().any(|r| r.burst.is_some() && r.burst_s.is_none());
+    let sizes: BTreeSet<Bytes> = passes.keys().map(|(block, _)| *block).collect();
+    let name = |block: Bytes, repeat: u32| {
+        let pass = if repeat == 0 { "first pass".into() } else { format!("pass {}", repeat + 1) };
+        if sizes.len() > 1 { format!("{pass}, {block}") } else { pass }
+    };
+    let series = passes.into_iter().enumerate().map(|(at, ((block, repeat), mut points))| {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series { label: name(repeat), look: in_turn(at), points }
+        Series { label: name(block, repeat), look: in_turn(at), points }
     });
+    let without = if counted { "; bursts of so many IOs are not in it" } else { "" };
     (!job.rewrite.is_empty()).then(|| Draft {
         name: "figureC.4".into(),
-        title: "Writing everything in order after a burst; 0 s is without one".into(),
+        run: None,
+        title: format!("Writing everything in order after a burst; 0 s is without one{without}"),
         columns: ["pass", "burst_s", "minutes"],
         series: series.collect(),
         level: None,
@@ -338,4 +399,83 @@ pub(super) fn table31(rows: &[(&Subject, JobReport)]) -> [(&'static str, String)
         let _ = writeln!(markdown, "| {safe} | {} |", cells.map(two).join(" | "));
     }
     [("csv", csv), ("md", markdown)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uflip_analysis::job_report::{BatchSeries, Misaligned, Speed};
+
+    fn series(run: u32, section: &str, baseline: Baseline, repeat: u32) -> BatchSeries {
+        let (line, block_bytes) = ("s".into(), Bytes(4096));
+        let (section, baseline) = (section.into(), Some(baseline));
+        BatchSeries { run, line, section, baseline, block_bytes, repeat, batch_ios: 1, batch_s: vec![0.1; 3] }
+    }
+
+    fn speed(line: &str, baseline: Baseline, block: u64) -> Speed {
+        Speed {
+            line: line.into(),
+            round: None,
+            baseline,
+            block_bytes: Bytes(block),
+            shift_bytes: Bytes(0),
+            mb_per_s: 2.0,
+            min_mb_per_s: 1.0,
+            max_mb_per_s: 3.0,
+            runs: vec![1],
+        }
+    }
+
+    #[test]
+    fn no_figure_takes_the_place_of_another() {
+        let job = JobReport {
+            series: vec![
+                series(0, "s", Baseline::Sw, 0),
+                series(1, "s", Baseline::Sw, 1),
+                series(2, "s", Baseline::Rw, 0),
+                series(3, "s shift=2K", Baseline::Rw, 0),
+                series(4, "../s", Baseline::Rw, 0),
+                series(5, ".._s", Baseline::Rw, 0),
+            ],
+            ..JobReport::default()
+        };
+        let names: Vec<String> =
+            drafts(&job).into_iter().map(|d| d.name).filter(|name| name.starts_with("figure3.2")).collect();
+        let expected = [
+            "figure3.2-s-SW-4K-1",
+            "figure3.2-s-SW-4K-2",
+            "figure3.2-s-RW-4K-1",
+            "figure3.2-s_shift_2K-RW-4K-1",
+            "figure3.2-.._s-RW-4K-1",
+            "figure3.2-.._s-RW-4K-1-2",
+        ];
+        assert_eq!(names, expected);
+        let keys: Vec<String> = charts(&job).into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, (0..6).map(|run| format!("series-{run}")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_not_drawn_is_said() {
+        let misaligned = vec![Misaligned { block_bytes: Bytes(4096), shift_bytes: Bytes(2048), ratio: 0.5 }];
+        let speeds = vec![
+            speed("two", Baseline::Rw, 4096),
+            speed("two", Baseline::Rw, 8192),
+            speed("two", Baseline::Sw, 4096),
+        ];
+        let job = JobReport { misaligned, speeds, ..JobReport::default() };
+        let (mut said, mut drawn) = (Vec::new(), Vec::new());
+        for draft in drafts(&job) {
+            said.extend(too_short(&draft));
+            drawn.extend(chart(draft).map(|chart| chart.series.len()));
+        }
+        assert_eq!(drawn, [1], "two sizes are a curve");
+        let single = "a single point is no curve";
+        let expected = [
+            format!("figure3.1-two: {single}: SW"),
+            "figure3.3: the job has no runs for it".into(),
+            "figureC.1: the job has no runs for it".into(),
+            format!("figure3.4a: {single}: shifted by 2K"),
+        ];
+        assert_eq!(said, expected);
+    }
 }

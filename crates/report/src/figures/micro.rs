@@ -25,7 +25,7 @@ pub(super) fn series_of(at: usize, curve: &view::BaselineSeries, x: impl Fn(i64)
         p.mean_ns.map(|y| Point { span, ..Point::plain(x(p.value), y) })
     };
     let points = curve.points.iter().filter_map(point).collect();
-    Series { label: curve.baseline.clone(), look: look_of(&curve.baseline, at), points }
+    Series { label: curve.baseline.to_string(), look: look_of(&curve.baseline, at), points }
 }
 
 fn figure(section: &Section, target: &str) -> Option<Figure> {
@@ -39,11 +39,11 @@ fn figure(section: &Section, target: &str) -> Option<Figure> {
     let curves = section.series.iter().enumerate();
     let series = curves.map(|(at, s)| series_of(at, s, |value| across.at(value as f64))).collect();
     let caption = format!(
-        "{} (mean of the running phase, whiskers from the smallest to the largest repeat). {target}",
+        "{} (mean without the start-up that was found, whiskers from the smallest to the largest repeat). {target}",
         section.title
     );
     Some(Figure {
-        name: plain_file(micro),
+        name: plain_file(&micro.to_string()),
         chart: Chart {
             title: section.title.clone(),
             x: across.axis,
@@ -71,7 +71,7 @@ fn csv(section: &Section) -> String {
             let _ = writeln!(
                 out,
                 "{},{},{},{},{},{},{},{}",
-                csv_field(&series.baseline),
+                csv_field(&series.baseline.to_string()),
                 csv_field(&section.parameter),
                 p.value,
                 csv_field(&p.label),

@@ -12,10 +12,11 @@ use super::{Figure, csv_field, csv_number};
 use crate::draw::scale::{from_zero, size_axis};
 use crate::draw::style::in_turn;
 use crate::draw::{Chart, Point, Series};
-use crate::view::{self, Section};
+use crate::view::{self, BaselineSeries, Section};
 use std::fmt::Write;
 use uflip_analysis::compare::Subject;
 use uflip_analysis::profile::table3::{Table3Row, factor_text, table3_row};
+use uflip_device::identity::printable;
 use uflip_measure::{Baseline, MicroBenchmark};
 use uflip_store::manifest::TargetFacts;
 
@@ -26,7 +27,7 @@ fn section(subject: &Subject, micro: MicroBenchmark) -> Option<Section> {
 /// Figures 6 and 7.
 pub(super) fn granularity(subject: &Subject, made: &mut Vec<Figure>, left_out: &mut Vec<String>) {
     let section = section(subject, MicroBenchmark::Granularity).filter(|s| !s.series.is_empty());
-    for (name, without) in [("figure6", ""), ("figure7", "RW")] {
+    for (name, without) in [("figure6", None), ("figure7", Some(Baseline::Rw))] {
         match &section {
             Some(section) => made.push(by_size(subject, section, name, without)),
             None => left_out.push(format!("{name}: granularity was not measured")),
@@ -34,18 +35,19 @@ pub(super) fn granularity(subject: &Subject, made: &mut Vec<Figure>, left_out: &
     }
 }
 
-fn by_size(subject: &Subject, section: &Section, name: &str, without: &str) -> Figure {
-    let shown = || section.series.iter().enumerate().filter(|(_, s)| s.baseline != without);
+fn by_size(subject: &Subject, section: &Section, name: &str, without: Option<Baseline>) -> Figure {
+    let left_out = |s: &BaselineSeries| without.is_some() && s.baseline.baseline() == without;
+    let shown = || section.series.iter().enumerate().filter(|(_, s)| !left_out(s));
     let points = || shown().flat_map(|(_, s)| &s.points).filter(|p| p.mean_ns.is_some());
     let series = shown().map(|(at, s)| series_of(at, s, |value| value as f64));
     let mut csv = "baseline,io_size_bytes,mean_ns,min_ns,max_ns\n".to_string();
     for (_, s) in shown() {
         for p in &s.points {
             let (mean, low, high) = (csv_number(p.mean_ns), csv_number(p.min_ns), csv_number(p.max_ns));
-            let _ = writeln!(csv, "{},{},{mean},{low},{high}", csv_field(&s.baseline), p.value);
+            let _ = writeln!(csv, "{},{},{mean},{low},{high}", csv_field(&s.baseline.to_string()), p.value);
         }
     }
-    let which = if without.is_empty() { String::new() } else { format!(", without {without}") };
+    let which = without.map_or_else(String::new, |baseline| format!(", without {baseline}"));
     Figure {
         name: name.into(),
         caption: format!("Granularity{which}: mean response time by IOSize. {}", subject.profile.target),
@@ -70,7 +72,7 @@ pub(super) fn device(subject: &Subject) -> String {
         _ => None,
     };
     let name = described.unwrap_or(subject.name.as_str());
-    name.chars().take(40).collect()
+    printable(name).chars().take(40).collect()
 }
 
 /// Figure 8, of all subjects that were measured for it.
@@ -82,7 +84,7 @@ pub(super) fn locality(subjects: &[Subject]) -> Result<Figure, String> {
     let mut csv = "device,target_size_bytes,rw_mean_ns,sw_mean_ns,relative_to_sw\n".to_string();
     for (at, subject) in subjects.iter().enumerate() {
         let curve = section(subject, MicroBenchmark::Locality)
-            .and_then(|s| s.series.into_iter().find(|s| s.baseline == Baseline::Rw.name()));
+            .and_then(|s| s.series.into_iter().find(|s| s.baseline.baseline() == Some(Baseline::Rw)));
         let sw = subject.levels.baselines.iter().find(|b| b.baseline == Baseline::Sw).map(|b| b.mean.ns);
         let (Some(curve), Some(sw)) = (curve, sw.filter(|sw| *sw > 0.0)) else { continue };
         let mut points = Vec::new();

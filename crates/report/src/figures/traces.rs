@@ -131,7 +131,7 @@ fn trace(
     let period = profile.period_ios.of(baseline).unwrap_or(0.0) as usize;
     let shown = (4 * start_up.max(period)).clamp(FEW, MANY).min(responses.len());
     let (all, rest) = (running(&responses, 0), running(&responses, start_up));
-    let mut series = vec![dots(baseline.name(), look_of(baseline.name(), 0), 0, &responses[..shown])];
+    let mut series = vec![dots(baseline.name(), look_of(&baseline.into(), 0), 0, &responses[..shown])];
     if averages {
         let dash = if start_up > 0 { [3.0, 2.0] } else { [0.0, 0.0] };
         series.push(line("average from the first IO", Ink::Text, dash, &all[..shown]));
@@ -201,18 +201,20 @@ fn pause_test(subject: &Subject) -> Result<Option<Figure>, StoreError> {
     let (mut series, mut shades, mut first) = (Vec::<Series>::new(), Vec::new(), 0usize);
     let mut times = Vec::new();
     for (at, row) in runs.iter().enumerate() {
-        let phase = ["SR before", "RW", "SR after"][at.min(2)];
+        let (baseline, when) =
+            [(Baseline::Sr, " before"), (Baseline::Rw, ""), (Baseline::Sr, " after")][at.min(2)];
+        let phase = format!("{baseline}{when}");
         let ios = ios(subject, row)?;
         for (i, (submit, response)) in ios.iter().enumerate() {
             let _ = writeln!(csv, "{},{phase},{},{submit},{response}", first + i, row.spec.id);
         }
         let responses: Vec<u64> = ios.iter().map(|(_, response)| *response).collect();
-        let name = row.spec.curve_name();
-        let known = series.iter().any(|s| s.label == name);
-        let label = if known { "" } else { name.as_str() };
-        series.push(dots(label, look_of(&name, 0), first, &responses));
+        let curve = row.spec.curve_name();
+        let name = curve.to_string();
+        let label = if series.iter().any(|s| s.label == name) { "" } else { &name };
+        series.push(dots(label, look_of(&curve, 0), first, &responses));
         if at == 1 {
-            shades.push(([first as f64 - 0.5, (first + ios.len()) as f64 - 0.5], "RW".to_string()));
+            shades.push(([first as f64 - 0.5, (first + ios.len()) as f64 - 0.5], phase));
         }
         first += ios.len();
         times.extend(responses.iter().map(|ns| *ns as f64));

@@ -54,7 +54,7 @@ function pointTable(section) {
   const points = section.series.flatMap(s => s.points);
   const what = points.some(p => p.ci95_ns) ? ", with its 95 % interval" : points.some(p => p.runs.length > 1) ? ", with the smallest and largest mean of the repeats" : "";
   return el("details", { open: values.length < 2 }, el("summary", {}, "Numbers"), el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${section.parameter}: numbers` }, el("table", { class: "points" },
-    el("caption", {}, `Mean response time in ${unit}${what}`),
+    el("caption", {}, `Mean response time in ${unit}${facts.profile ? ", without the start-up that was found" : ""}${what}`),
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, section.parameter), section.series.map(s => el("th", { scope: "col" }, s.baseline)))),
     el("tbody", {}, values.map(v => el("tr", {}, el("td", {}, v.label),
       section.series.map(s => cell(s.points.find(p => p.value === v.value)))))))));

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use uflip_analysis::job_report::JobReport;
 use uflip_analysis::model::focal::MergeSample;
 use uflip_analysis::model::{CostCurve, MergeFit};
+use uflip_measure::Baseline;
 use uflip_store::contents::StoreContents;
 
 /// All charts that are the same however the page is used.
@@ -104,7 +105,7 @@ fn curve(series: &view::BaselineSeries, at: usize, first: u32, across: &Across) 
         Some(Point { span: span_of(p), tip: Some(number), ..Point::plain(across.at(p.value as f64), y) })
     };
     let points = (first..).zip(&series.points).filter_map(point).collect();
-    Series { label: series.baseline.clone(), look: look_of(&series.baseline, at), points }
+    Series { label: series.baseline.to_string(), look: look_of(&series.baseline, at), points }
 }
 
 /// A curve's p50, dashed, and p99, dotted.
@@ -178,6 +179,11 @@ fn marked(label: &str, look: Look, points: Vec<Point>) -> Series {
     Series { label: label.into(), look, points }
 }
 
+/// What was measured of a baseline.
+fn measured(baseline: Baseline, points: Vec<Point>) -> Series {
+    marked(baseline.name(), look_of(&baseline.into(), 0), points)
+}
+
 fn fitted(points: Vec<Point>) -> Series {
     marked("model", Look::line(Ink::M2, [3.0, 1.8], 0.9), points)
 }
@@ -227,14 +233,13 @@ fn fit_chart(
     title: &str,
     fit: &MergeFit,
     curve: &CostCurve,
-    baseline: &str,
+    baseline: Baseline,
     limit: Option<u64>,
 ) -> Option<Chart> {
     let inside = curve.keys().filter(|size| limit.is_none_or(|limit| **size <= limit));
     let model = |size: &u64| Some(Point::plain(*size as f64, fit.takes_ns(1.0, *size as f64)?));
-    let measured = curve.iter().map(|(size, ns)| Point::plain(*size as f64, *ns)).collect();
-    let series =
-        vec![fitted(inside.filter_map(model).collect()), marked(baseline, look_of(baseline, 0), measured)];
+    let points = curve.iter().map(|(size, ns)| Point::plain(*size as f64, *ns)).collect();
+    let series = vec![fitted(inside.filter_map(model).collect()), measured(baseline, points)];
     plain_chart(title, series, by_size)
 }
 
@@ -243,8 +248,14 @@ fn models(others: &Others, room: Room) -> BTreeMap<&'static str, Picture> {
     let (models, curves) = (&made.models, &made.curves);
     let limit = models.logical_block_bytes;
     let charts = [
-        ("read_line", models.read_line.as_ref().map(|fit| ("Random reads as a line", fit, &curves.rr, "RR"))),
-        ("merge", models.merge.as_ref().map(|fit| ("Random writes: merge model", fit, &curves.rw, "RW"))),
+        (
+            "read_line",
+            models.read_line.as_ref().map(|fit| ("Random reads as a line", fit, &curves.rr, Baseline::Rr)),
+        ),
+        (
+            "merge",
+            models.merge.as_ref().map(|fit| ("Random writes: merge model", fit, &curves.rw, Baseline::Rw)),
+        ),
     ];
     let drawn = charts.into_iter().filter_map(|(name, found)| {
         let (title, fit, curve, baseline) = found?;
@@ -259,8 +270,8 @@ fn amount_chart(amount: &Value) -> Option<Chart> {
         let passes = amount["passes"].as_array().into_iter().flatten();
         passes.filter_map(|p| Some(Point::plain(p["block_bytes"].as_f64()?, p[key].as_f64()?))).collect()
     };
-    let curves = [("SW", "sequential_mb_per_s"), ("RW", "random_mb_per_s")];
-    let series = curves.map(|(name, key)| marked(name, look_of(name, 0), of(key))).into();
+    let curves = [(Baseline::Sw, "sequential_mb_per_s"), (Baseline::Rw, "random_mb_per_s")];
+    let series = curves.map(|(baseline, key)| measured(baseline, of(key))).into();
     plain_chart("speed in order and at random", series, |all| {
         [size_axis("IOSize", all.iter().map(|p| p.x)), number_axis("MB/s", all.iter().map(|p| p.y))]
     })

@@ -3,12 +3,6 @@
 // the report fitted itself.
 
 const jobChart = name => paint(facts.charts.job[name]);
-// A size as figures' names have it: 1.5M.
-function shortSize(b) {
-  let at = 0;
-  while (b >= 1024 && at < 4) { b /= 1024; at++; }
-  return `${parseFloat(b.toFixed(2))}${"BKMGT"[at]}`;
-}
 const figureCard = (title, small, ...children) => (children.flat().some(Boolean) ? el("article", { class: "card" }, el("h3", {}, title, small && el("small", {}, ` ${small}`)), children) : null);
 const wideTable = table => el("div", { class: "scroll" }, table);
 const byKey = (list, key) => { const map = new Map(); for (const item of list) { const k = key(item); if (!map.has(k)) map.set(k, []); map.get(k).push(item); } return map; };
@@ -25,7 +19,7 @@ function jobCards(job) {
   const speeds = listOf(job, "speeds"), fresh = speeds.filter(s => s.round === null && !(s.shift_bytes > 0));
   const cards = [table31(listOf(job, "table31_mb_per_s"))];
   for (const [name, list] of byKey(fresh, s => s.line)) {
-    if (new Set(list.map(s => s.block_bytes)).size < 3) continue;
+    if (new Set(list.map(s => s.block_bytes)).size < 2) continue;
     cards.push(figureCard("Speed by block size", `job line ${name}; figure 3.1`, jobChart(`figure3.1-${name}`), el("p", { class: "status" }, "MB/s, 10⁶ bytes; whiskers from the slowest to the fastest repeat")));
   }
   cards.push(figureCard("Misalignment", "speed of shifted over aligned random writes; figure 3.4a", jobChart("figure3.4a")));
@@ -42,8 +36,8 @@ function rewriteCard(list) {
 
 // Figure 3.2: the time that each batch of a long series takes.
 function seriesCards(list) {
-  return list.filter(r => listOf(r, "batch_s").length > 2).map(r => figureCard("A long series of writes", `job line ${r.line}, ${bytes(r.block_bytes)}; figure 3.2`,
-    jobChart(`figure3.2-${r.line}-${shortSize(r.block_bytes)}`), runButtons([r.run])));
+  return list.filter(r => listOf(r, "batch_s").length > 2).map(r => figureCard("A long series of writes", `job line ${r.section || r.line}, ${r.baseline ? `${r.baseline} ` : ""}${bytes(r.block_bytes)}, repeat ${(r.repeat || 0) + 1}; figure 3.2`,
+    jobChart(`series-${r.run}`), runButtons([r.run])));
 }
 
 // The write cost model on runs with syncs: what it predicts and what was measured.

@@ -76,6 +76,22 @@ function baselineSection() {
           columns.map(([, f]) => el("td", {}, f === "n" ? count(b.stats.n) : inUnit(b.stats[f], scale))), beside(b), el("td", { class: "text" }, b.pattern))))))));
 }
 
+// Runs whose IOs were due at instants of their own: no baselines and no points of a curve.
+function openLoopSection() {
+  const rows = view.open_loops || [];
+  if (!rows.length) return null;
+  const means = rows.map(b => b.stats.mean_ns).filter(v => v !== null).sort((a, b) => a - b);
+  const [unit, scale] = unitFor(means[means.length >> 1] || 1e3);
+  const columns = [["IOs", b => count(b.stats.n)], ...[["mean", "mean_ns"], ["sd", "sd_ns"], ["p50", "p50_ns"], ["p99", "p99_ns"], ["p99.9", "p999_ns"], ["max", "max_ns"]].map(([n, f]) => [n, b => inUnit(b.stats[f], scale)]),
+    ...[["write amplification", "write_amplification"], ["µJ an IO", "energy_uj_per_io"]].filter(([, f]) => rows.some(b => Number.isFinite(b[f]))).map(([n, f]) => [n, b => (Number.isFinite(b[f]) ? three(b[f]) : NONE)])];
+  const wide = text => el("td", { class: "text" }, text);
+  return el("section", { id: "open-loops" }, el("h2", {}, "Open loops"),
+    el("p", { class: "lead" }, "Response times from the instant that an IO was due: the wait for those before is in them. These runs are no baselines and no points of a curve; nothing else on this page rests on them."),
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "figures of the open loops" }, el("table", { class: "baselines" }, el("caption", {}, `Response time in ${unit}`),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "run"), columns.map(([n]) => el("th", { scope: "col" }, n)), el("th", { class: "text", scope: "col" }, "pattern"), el("th", { class: "text", scope: "col" }, "lateness"))),
+      el("tbody", {}, rows.map(b => el("tr", {}, el("td", {}, runButton(b.run), ` ${b.baseline}`), columns.map(([, f]) => el("td", {}, f(b))), wide(b.pattern), wide(b.lateness || NONE)))))));
+}
+
 // What a program did on each of its devices, step by step.
 function programSection() {
   const runs = view.programs || [];
@@ -92,7 +108,7 @@ function programSection() {
 function microSection() {
   if (!view.sections.length) return null;
   return el("section", { id: "micro" }, el("h2", {}, facts.others.job ? "Experiments" : "Micro-benchmarks"),
-    el("p", { class: "lead" }, `One parameter varies, everything else is the baseline. Points are means of the running phase, whiskers ${facts.profile ? "their 95 % intervals" : "the smallest and largest mean of the repeats"}. Choose a point to see its IOs.`),
+    el("p", { class: "lead" }, `One parameter varies, everything else is the baseline. Points are means ${facts.profile ? "that leave out the start-up which the profile found for the baseline, where it is longer than IOIgnore" : "from IOIgnore on"}; the figures of a single run begin at IOIgnore. Whiskers are ${facts.profile ? "their 95 % intervals" : "the smallest and largest mean of the repeats"}. Choose a point to see its IOs.`),
     el("div", { class: "tools" }, el("label", {}, el("input", { type: "checkbox", id: "percentiles", onchange: e => percentiles.toggle(e.target.checked) }), "percentiles (dashed p50, dotted p99)")),
     el("div", { class: "charts" }, view.sections.map(microBenchmark)));
 }
@@ -214,7 +230,7 @@ async function showRun(id, jump) {
   const trace = run.parts ? await loadSequence(run) : await loadTrace(run);
   if (chosen !== run) return;
   const s = run.running;
-  const figures = run.parts ? "" : ` Running phase: mean ${time(s.mean)}, sd ${time(s.sd)}, p50 ${time(s.p[0])}, p99 ${time(s.p[3])}, max ${time(s.max)}, ${count(s.n)} IOs.`;
+  const figures = run.parts ? "" : ` From IOIgnore on: mean ${time(s.mean)}, sd ${time(s.sd)}, p50 ${time(s.p[0])}, p99 ${time(s.p[3])}, max ${time(s.max)}, ${count(s.n)} IOs.`;
   ui.pattern.replaceChildren(el("b", {}, runName(run)), ` ${run.pattern}; ${kindWords(run)}${run.cut ? "; cut short by a time limit" : ""}.${figures}`);
   ui.canvas.setAttribute("aria-label", `Response times of ${runName(run)}, logarithmic`);
   ui.streams.hidden = !(trace && trace.streams > 1);
@@ -261,7 +277,7 @@ function aboutSection() {
 async function main() {
   await readFacts();
   head();
-  const sections = [trustSection(), profileSection(), baselineSection(), programSection(), ...(facts.others.job ? otherSections().concat(microSection()) : [microSection(), ...otherSections()]), runs.length ? traceSection() : null, aboutSection()];
+  const sections = [trustSection(), profileSection(), baselineSection(), openLoopSection(), programSection(), ...(facts.others.job ? otherSections().concat(microSection()) : [microSection(), ...otherSections()]), runs.length ? traceSection() : null, aboutSection()];
   document.getElementById("main").replaceChildren(...sections.filter(Boolean));
   nav(sections);
   if (runs.length) {

@@ -123,23 +123,27 @@ pub(crate) fn lighter(mut profile: Profile) -> Profile {
     profile.cost_models.runs.truncate(MOST_EVIDENCE);
     let short = |runs: &mut Vec<u32>| runs.truncate(MOST_EVIDENCE);
     let g = &mut profile.granularity;
-    let maps = [
+    let by_field = [
         &mut profile.evidence,
-        &mut profile.baseline_ms.evidence,
         &mut profile.locality.evidence,
         &mut profile.partitions.evidence,
         &mut profile.order.evidence,
         &mut profile.alignment.evidence,
+        &mut profile.parallelism.evidence,
+        &mut profile.mix.evidence,
+    ];
+    let by_baseline = [
+        &mut profile.baseline_ms.evidence,
         &mut g.latency_us.evidence,
         &mut g.us_per_kib.evidence,
         &mut g.saturation_bytes.evidence,
         &mut g.linear.evidence,
-        &mut profile.parallelism.evidence,
-        &mut profile.mix.evidence,
         &mut profile.queue_depth.gain.evidence,
         &mut profile.queue_depth.enough.evidence,
     ];
-    maps.into_iter().flat_map(|m| m.values_mut()).for_each(|e| short(&mut e.runs));
+    let of_fields = by_field.into_iter().flat_map(|map| map.values_mut());
+    let of_baselines = by_baseline.into_iter().flat_map(|map| map.values_mut());
+    of_fields.chain(of_baselines).for_each(|evidence| short(&mut evidence.runs));
     profile.hints.iter_mut().for_each(|h| short(&mut h.evidence));
     profile.soundness.iter_mut().for_each(|f| short(&mut f.runs));
     profile

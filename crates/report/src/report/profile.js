@@ -95,7 +95,7 @@ function trustSection() {
   const found = findings(), grave = found.filter(f => f.severity === "serious").length, warned = found.filter(f => f.severity === "warning").length;
   const some = (n, word) => (n ? `${n} ${word}${n > 1 ? "s" : ""}` : null);
   const verdict = grave ? `Not as it stands: ${[some(grave, "serious finding"), some(warned, "warning")].filter(Boolean).join(" and ")}.`
-    : warned ? `With care: ${some(warned, "warning")}.` : "Yes: nothing in the results speaks against them.";
+    : warned ? `With care: ${some(warned, "warning")}.` : `Yes: nothing in the results speaks against them.${(view.open_loops || []).length ? " Open loops are told by themselves and not judged." : ""}`;
   const line = f => el("li", { class: `finding ${f.severity}` }, el("b", {}, SEVERITY[f.severity] || "Note"), " ", f.text, " ", runButtons(f.runs));
   const told = found.filter(f => f.severity !== "info"), notes = found.filter(f => f.severity === "info");
   return el("section", { id: "trust" }, el("h2", {}, "Can it be trusted?"), el("p", { class: "say strong" }, verdict),

@@ -121,7 +121,7 @@ pub(crate) fn table<'a>(
         running.add(&row.stats.running, detail, true);
         all.add(&row.stats.all, detail, false);
     }
-    let baseline = rows.iter().map(|(r, _)| texts.number(r.spec.curve_name())).collect();
+    let baseline = rows.iter().map(|(r, _)| texts.number(r.spec.curve_name().to_string())).collect();
     let pattern = rows.iter().map(|(_, p)| texts.number(p.as_str())).collect();
     let mut point = |r: &RunRow| {
         let section = r.spec.belongs.section()?.to_string();

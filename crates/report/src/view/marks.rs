@@ -12,6 +12,7 @@ use uflip_analysis::profile::{Effect, Profile};
 use uflip_device::Bytes;
 use uflip_measure::MicroBenchmark;
 use uflip_measure::pattern::Baseline;
+use uflip_measure::run::CurveName;
 
 /// How a mark is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,15 +34,15 @@ pub struct ChartMark {
     /// How.
     pub kind: MarkKind,
     /// Whose figure it is: `SR`, …
-    pub baseline: String,
+    pub baseline: CurveName,
     /// The value of the parameter, or ns for a level.
     pub at: f64,
     /// A word or two for the chart.
     pub label: String,
 }
 
-fn mark(kind: MarkKind, baseline: impl std::fmt::Display, at: f64, label: impl Into<String>) -> ChartMark {
-    ChartMark { kind, baseline: baseline.to_string(), at, label: label.into() }
+fn mark(kind: MarkKind, baseline: impl Into<CurveName>, at: f64, label: impl Into<String>) -> ChartMark {
+    ChartMark { kind, baseline: baseline.into(), at, label: label.into() }
 }
 
 /// The marks of a section.
@@ -64,9 +65,9 @@ pub(super) fn marks(section: &Section, profile: &Profile) -> Vec<ChartMark> {
         Some(MicroBenchmark::Parallelism) => gains(&profile.parallelism),
         Some(MicroBenchmark::Mix) => gains(&profile.mix),
         Some(MicroBenchmark::QueueDepth) => {
-            let enough = |b: Baseline| Some((b.name(), profile.queue_depth.enough.of(b)?));
+            let enough = |b: Baseline| Some((b, profile.queue_depth.enough.of(b)?));
             let enough = Baseline::ALL.into_iter().filter_map(enough);
-            enough.map(|(name, depth)| mark(MarkKind::Point, name, depth as f64, "enough")).collect()
+            enough.map(|(b, depth)| mark(MarkKind::Point, b, depth as f64, "enough")).collect()
         }
         Some(MicroBenchmark::Pause) => {
             let pause = profile.pause_rw_ms.map(|ms| {
@@ -81,20 +82,20 @@ pub(super) fn marks(section: &Section, profile: &Profile) -> Vec<ChartMark> {
 /// What a baseline costs, as a level.
 fn level(profile: &Profile, baseline: Baseline) -> Option<ChartMark> {
     let ms = profile.baseline_ms.of(baseline)?;
-    Some(mark(MarkKind::Level, baseline.name(), ms * 1e6, baseline.name()))
+    Some(mark(MarkKind::Level, baseline, ms * 1e6, baseline.name()))
 }
 
 fn granularity(profile: &Profile) -> Vec<ChartMark> {
     let size = |b: Baseline| {
         let bytes = profile.granularity.saturation_bytes.of(b)?;
-        Some(mark(MarkKind::Point, b.name(), bytes as f64, "90 %"))
+        Some(mark(MarkKind::Point, b, bytes as f64, "90 %"))
     };
     Baseline::ALL.into_iter().filter_map(size).collect()
 }
 
 fn alignment(profile: &Profile) -> Vec<ChartMark> {
     let a = &profile.alignment;
-    let baseline = a.baseline.as_deref().unwrap_or(Baseline::Rw.name());
+    let baseline = a.baseline.unwrap_or(Baseline::Rw);
     let unit = a.penalty_factor.and(a.unit_bytes);
     unit.map(|b| mark(MarkKind::Value, baseline, b as f64, format!("unit {}", Bytes(b))))
         .into_iter()
@@ -115,7 +116,7 @@ fn order(section: &Section, profile: &Profile) -> Vec<ChartMark> {
 
 /// The best and the worst gain of all curves.
 fn gains(effect: &Effect) -> Vec<ChartMark> {
-    let points = || effect.curves.iter().flat_map(|(name, points)| points.iter().map(move |p| (name, p)));
+    let points = || effect.curves.iter().flat_map(|(name, points)| points.iter().map(move |p| (*name, p)));
     let at = |wanted: Option<f64>| {
         let (name, point) = points().find(|(_, p)| Some(p.gain) == wanted)?;
         Some(mark(MarkKind::Point, name, point.value as f64, words::times(point.gain)))

@@ -9,11 +9,12 @@
 
 use crate::view::{BaselineSeries, CurvePoint, Section};
 use uflip_analysis::profile::verdicts::{answer, of_curve, verdict};
-use uflip_analysis::profile::{Effect, Evidence, EvidenceMap, Profile};
+use uflip_analysis::profile::{Effect, Evidence, Profile};
 use uflip_device::Bytes;
 use uflip_measure::MicroBenchmark;
 use uflip_measure::detect::verdict::Decision;
 use uflip_measure::pattern::Baseline;
+use uflip_measure::run::CurveName;
 
 /// A ratio of means below which a parameter hardly matters, where nothing is known of
 /// intervals.
@@ -21,7 +22,7 @@ const HARDLY: f64 = 1.25;
 
 /// A curve's extremes.
 struct Range<'a> {
-    baseline: &'a str,
+    baseline: &'a CurveName,
     low: (&'a CurvePoint, f64),
     high: (&'a CurvePoint, f64),
     /// Whether it depends on the parameter.
@@ -48,8 +49,8 @@ pub(crate) fn sentence(section: &Section, profile: Option<&Profile>) -> Option<S
     ranges.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
     let name = &section.parameter;
     let of = |wanted: Decision| ranges.iter().filter(move |r| r.depends == wanted);
-    let open: Vec<&str> = of(Decision::NotDecided).map(|r| r.baseline).collect();
-    let hardly: Vec<&str> = of(Decision::No).map(|r| r.baseline).collect();
+    let open: Vec<String> = of(Decision::NotDecided).map(|r| r.baseline.to_string()).collect();
+    let hardly: Vec<String> = of(Decision::No).map(|r| r.baseline.to_string()).collect();
     let Some(first) = of(Decision::Yes).next() else {
         let most = factor(ranges.first()?.ratio());
         return Some(match (open.is_empty(), hardly.is_empty()) {
@@ -128,8 +129,8 @@ pub(super) fn of_profile(section: &Section, p: &Profile) -> Vec<String> {
 }
 
 /// The interval of a figure, in brackets; nothing where there is none.
-fn interval(map: &EvidenceMap, name: &str, show: impl Fn(f64) -> String) -> String {
-    let ends = map.get(name).and_then(|e| e.ci95);
+fn interval(evidence: Option<&Evidence>, show: impl Fn(f64) -> String) -> String {
+    let ends = evidence.and_then(|e| e.ci95);
     ends.map_or_else(String::new, |[low, high]| format!(" (95 %: {} to {})", show(low), show(high)))
 }
 
@@ -189,8 +190,8 @@ fn alignment(p: &Profile) -> Option<String> {
             "Not decided: no measured shift costs more than an aligned IO beyond its interval.".into()
         });
     };
-    let whose = a.baseline.as_deref().unwrap_or("IOs");
-    let ci95 = interval(&a.evidence, "penalty_factor", times);
+    let whose = a.baseline.map_or("IOs", Baseline::name);
+    let ci95 = interval(a.evidence.get("penalty_factor"), times);
     let off = a.unit_bytes.map_or("Shifted".into(), |b| format!("Off a grid of {}", Bytes(b)));
     Some(format!("{off}, {whose} costs up to {} as much{ci95}.", times_of(penalty)))
 }
@@ -210,7 +211,7 @@ fn locality(p: &Profile) -> Option<String> {
         let why = "No area measured makes random writes cost a quarter or less of what they cost anywhere.";
         return measured(l.evidence.get("area_bytes")).then(|| why.into());
     };
-    let (ci95, else_) = (interval(&l.evidence, "factor", times), elsewhere(p));
+    let (ci95, else_) = (interval(l.evidence.get("factor"), times), elsewhere(p));
     Some(format!(
         "Within {}, random writes cost {} sequential ones{ci95}{else_}.",
         Bytes(area),
@@ -227,14 +228,14 @@ fn partitioning(p: &Profile) -> Option<String> {
         let why = "Even two concurrent sequential writers cost much more than one.";
         return measured(l.evidence.get("count")).then(|| why.into());
     };
-    let (ci95, else_) = (interval(&l.evidence, "factor", times), elsewhere(p));
+    let (ci95, else_) = (interval(l.evidence.get("factor"), times), elsewhere(p));
     Some(format!("Up to {count} partitions written at once cost {} one{ci95}{else_}.", as_much(factor)))
 }
 
 fn order(p: &Profile) -> Option<String> {
     let o = &p.order;
     let part = |what: &str, name: &str, factor: Option<f64>| {
-        let ci95 = interval(&o.evidence, name, times);
+        let ci95 = interval(o.evidence.get(name), times);
         factor.map(|f| format!("{what} {}{ci95}", known_times(f, o.evidence.get(name))))
     };
     let to_sw = [
@@ -264,10 +265,10 @@ fn pause(p: &Profile) -> Option<String> {
 fn queue_depth(p: &Profile) -> Vec<String> {
     let q = &p.queue_depth;
     let one = |b: Baseline| {
-        let points = q.curves.get(b.name())?;
+        let points = q.curves.get(&b)?;
         let each: Vec<String> = points.iter().map(|p| format!("{:.0} at {}", p.ios_per_s, p.depth)).collect();
         let gain = q.gain.of(b).map_or_else(String::new, |gain| {
-            let ci95 = interval(&q.gain.evidence, b.name(), times);
+            let ci95 = interval(q.gain.evidence.get(&b), times);
             format!("; {} the throughput of one{ci95} at most", times(gain))
         });
         let enough = match q.enough.of(b) {
@@ -287,12 +288,12 @@ fn effect(what: &str, e: &Effect) -> Option<String> {
     let Some(gain) = e.gain else {
         return Some(format!("Not decided: no gain or loss of {what} goes beyond its interval."));
     };
-    let Some((baseline, value)) = e.baseline.as_deref().zip(e.value) else {
+    let Some((baseline, value)) = e.baseline.zip(e.value) else {
         return Some(format!("{what} has no effect: all gains and losses lie within x0.8 to x1.25."));
     };
-    let label = e.curves.get(baseline).and_then(|c| c.iter().find(|p| p.value == value));
+    let label = e.curves.get(&baseline).and_then(|c| c.iter().find(|p| p.value == value));
     let label = label.map_or_else(|| value.to_string(), |p| p.label.clone());
-    let ci95 = interval(&e.evidence, "gain", times);
+    let ci95 = interval(e.evidence.get("gain"), times);
     let goes = format!("{what}: throughput goes to {}{ci95} at most, {baseline} at {label}", times(gain));
     let other = if gain > 1.0 { e.worst } else { e.best };
     let other = other.map_or_else(String::new, |o| format!("; the other way to {}", times(o)));
@@ -357,6 +358,7 @@ pub(crate) fn time(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uflip_measure::run::RunSection;
 
     fn section(curves: &[(&str, &[f64])]) -> Section {
         let point = |(at, ns): (usize, &f64)| CurvePoint {
@@ -371,11 +373,11 @@ mod tests {
             runs: vec![],
         };
         let series = curves.iter().map(|(baseline, means)| BaselineSeries {
-            baseline: (*baseline).into(),
+            baseline: baseline.to_string().into(),
             points: means.iter().enumerate().map(point).collect(),
         });
         Section {
-            micro_benchmark: MicroBenchmark::Granularity.to_string(),
+            micro_benchmark: RunSection::Micro(MicroBenchmark::Granularity),
             title: String::new(),
             parameter: "IOSize".into(),
             series: series.collect(),

@@ -63,7 +63,7 @@ pub fn point(id: u32, name: &str, baseline: &str, value: i64, ios: u64) -> RunSp
 /// Keeps a run with these response times, one after the other.
 pub fn keep(store: &mut Store, run: &RunSpec, response: impl Fn(u64) -> u64) {
     store.begin(run).expect("begun");
-    let name = run.curve_name();
+    let name = run.curve_name().to_string();
     let (mut clock, mixed, write) = (0, name.contains('/'), name.ends_with('W'));
     let io = |i: u64| {
         let pattern = u8::from(mixed && i % 2 == 1);

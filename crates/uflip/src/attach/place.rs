@@ -5,6 +5,7 @@
 //! mounted; `mnt` beside it is the mount point. The folder goes last.
 
 use super::{fs, loopdev};
+use crate::printable::chain;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -153,6 +154,25 @@ impl AttachedPlace {
         serde_json::from_str(&text).with_context(|| format!("{} is not a note of ours", path.display()))
     }
 
+    /// What stands for a note that cannot be read, so that what is left of the attachment can be given up:
+    /// where its process, whose number the folder's name has, is there no more.
+    ///
+    /// # Errors
+    /// Where a process of that number lives, which is said.
+    fn note_of_a_dead_one(&self, why: &anyhow::Error) -> anyhow::Result<Note> {
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let pid = name.split('-').nth(1).and_then(|pid| pid.parse().ok());
+        let pid: u32 = pid.with_context(|| format!("{name} is no folder of ours"))?;
+        if started_ticks(pid).is_some() {
+            crate::say!("warning: {}; where process {pid} is uflip, end it and try again", chain(why));
+            bail!("process {pid} lives");
+        }
+        crate::say!("warning: {}; what is left of that attachment: uflip sim detach --all", chain(why));
+        let device = loopdev::all_over(&self.file()).into_iter().next();
+        let target = "unknown".to_string();
+        Ok(Note { device, target, capacity_bytes: 0, sector_bytes: 0, pid, started_ticks: None })
+    }
+
     /// The figures of an attachment that lives.
     pub fn lateness(&self) -> Option<super::lateness::LatenessReport> {
         let text = std::fs::read_to_string(self.mount_point().join(fs::LATENESS)).ok()?;
@@ -252,7 +272,7 @@ pub fn all(run_dir: Option<&Path>) -> Vec<(AttachedPlace, Note)> {
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("attach-"))
         .filter_map(|entry| {
             let place = AttachedPlace { folder: entry.path().canonicalize().ok()? };
-            let note = place.note().ok()?;
+            let note = place.note().or_else(|why| place.note_of_a_dead_one(&why)).ok()?;
             Some((place, note))
         })
         .collect();

@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use uflip_analysis::compare::rule::{self, Rule};
-use uflip_analysis::compare::{Subject, compare as compare_subjects, require_whole};
+use uflip_analysis::compare::{Comparison, Subject, compare as compare_subjects, require_whole};
 use uflip_device::Bytes;
 use uflip_measure::Preset;
-use uflip_report::compare::{render_page, render_text};
+use uflip_report::compare::{is_ours, render_page, render_text};
 use uflip_report::terminal::Style;
 use uflip_store::complete::go_on;
 use uflip_store::{Output, Store, StoreContents, output};
@@ -29,8 +29,11 @@ pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
     let rules: Vec<Rule> =
         args.fail_if.iter().map(|text| text.parse().map_err(usage)).collect::<Result<_, _>>()?;
     let drawn = args.subjects.len() > 1 && !args.json;
-    let page = args.html.or_else(|| drawn.then(|| PathBuf::from("compare.html")));
-    let page = page.filter(|_| !args.no_html);
+    let page = match args.html {
+        _ if args.no_html => None,
+        None if drawn => Some(unasked_page()?),
+        named => named,
+    };
     // Before anything is measured.
     if let Some(path) = &page {
         output::check(path).map_err(usage)?;
@@ -50,17 +53,39 @@ pub fn compare(args: CompareArgs) -> anyhow::Result<()> {
         out.finish()?;
         crate::say!("the comparison is in {}", path.display());
     }
-    if args.json {
-        print_json(&made)?;
+    // Whoever closes standard output does not change what came out.
+    let told = tell(&made, args.json);
+    let failed: Vec<&str> = made.rules.iter().filter(|r| r.failed).map(|r| r.rule.as_str()).collect();
+    if failed.is_empty() { told } else { bail!("failed: {}", failed.join("; ")) }
+}
+
+/// Prints it.
+fn tell(made: &Comparison, json: bool) -> anyhow::Result<()> {
+    if json {
+        print_json(made)
     } else {
         let out = std::io::stdout();
         let color = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let width = if out.is_terminal() { usize::from(console::Term::stdout().size().1) } else { 80 };
-        let text = render_text(&made, Style { width: width.clamp(80, 140), color, ascii: false });
-        print_painted(&text, color)?;
+        let text = render_text(made, Style { width: width.clamp(80, 140), color, ascii: false });
+        print_painted(&text, color)
     }
-    let failed: Vec<&str> = made.rules.iter().filter(|r| r.failed).map(|r| r.rule.as_str()).collect();
-    if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join("; ")) }
+}
+
+/// The page where no other file is named; what is no comparison of ours is not replaced unasked.
+fn unasked_page() -> anyhow::Result<PathBuf> {
+    let path = PathBuf::from("compare.html");
+    let is_other = match std::fs::read(&path) {
+        Ok(there) => !there.is_empty() && !is_ours(&there),
+        // Whether it can be written at all is seen where every output is.
+        Err(_) => false,
+    };
+    if is_other {
+        return Err(usage(
+            "compare.html is there and is no comparison of uflip; type --html FILE with another name, or --no-html",
+        ));
+    }
+    Ok(path)
 }
 
 /// Folders read, simulated devices measured, in the order they were named.

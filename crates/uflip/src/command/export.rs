@@ -2,7 +2,7 @@
 
 use crate::args::{ExportArgs, FormatArg, WhatArg};
 use crate::command::compare::subjects;
-use crate::command::warn;
+use crate::command::{to_stdout, warn};
 use crate::printable::Clean;
 use crate::usage;
 use std::io::Write;
@@ -38,8 +38,13 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
             let out = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
             Ok(out.finish()?)
         }
-        None if format == Format::Parquet => write(&contents, &args, format, &mut std::io::stdout()),
-        None => write(&contents, &args, format, &mut Clean::new(std::io::stdout(), format == Format::Json)),
+        None if format == Format::Parquet => {
+            to_stdout(write(&contents, &args, format, &mut std::io::stdout()))
+        }
+        None => {
+            let mut out = Clean::new(std::io::stdout(), format == Format::Json);
+            to_stdout(write(&contents, &args, format, &mut out))
+        }
     }
 }
 

@@ -134,7 +134,9 @@ fn perform(order: &Order, wish: Option<Wish<'_>>, engine: &EngineArgs, json: boo
         let wish = wish.context("a job file is needed")?;
         let (job, asked) = (wish.read(order)?, wish.source.asked());
         let seed = job.seed.or(order.seed).unwrap_or_else(fresh_seed);
-        let engine = engine_of(engine.resolve(seed).map_err(usage)?, &job);
+        let typed = engine.resolve(seed).map_err(usage)?;
+        refuse_overruled(order, typed, &job)?;
+        let engine = engine_of(typed, &job);
         begin(order, job, asked, seed, engine)
     };
     let (dir, options) = session::live(order, start, measure)?;
@@ -221,8 +223,58 @@ impl Wish<'_> {
         let text = input::text(path, input::DESCRIPTION, "a job file")?;
         let is_fio = path.extension().is_some_and(|e| e == "fio");
         let parsed = if is_fio { job::fio::from_fio(&text) } else { job::parse(&text) };
-        parsed.map_err(|e| usage(format!("{}: {e}", path.display())))
+        let job = parsed.map_err(|e| usage(format!("{}: {e}", path.display())))?;
+        refuse_idle_words(&job, path)?;
+        Ok(job)
     }
+}
+
+/// Refuses a word of a job file's line that does nothing. Jobs in folders are read as
+/// they are.
+fn refuse_idle_words(job: &Job, path: &Path) -> anyhow::Result<()> {
+    for line in &job.lines {
+        if let Some((word, why)) = line.without_effect() {
+            return Err(usage(format!(
+                "{}: line {}: {word} does nothing in {}, as {why}; leave it away",
+                path.display(),
+                line.number,
+                line.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses options that the job overrules.
+fn refuse_overruled(order: &Order, typed: EngineOptions, job: &Job) -> anyhow::Result<()> {
+    let given = |name: &str| order.typed.was_given(name);
+    let seed = order.seed.zip(job.seed).filter(|(typed, own)| typed != own).map(|(_, own)| own.to_string());
+    let data = job.data.filter(|own| given("data") && *own != typed.data).map(|own| own.to_string());
+    let buffering = job.buffering.filter(|own| given("buffering") && *own != typed.buffering);
+    let overruled = [
+        ("seed", seed),
+        ("data", data),
+        ("buffering", buffering.map(|own| job::buffering_word(own).to_string())),
+    ];
+    match overruled.into_iter().find_map(|(name, own)| Some((name, own?))) {
+        Some((name, own)) => Err(usage(format!(
+            "--{name} does nothing, as the job says set {name}={own}; leave the option away, or change the file"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What the job's `set` says and the target does not heed: the same file may be for
+/// other targets.
+fn idle_settings(job: &Job, target: &Target, planned: &JobPlan) -> Vec<String> {
+    let data = job.data.map(|data| format!("set data={data}"));
+    let buffering = job.buffering.map(|mode| format!("set buffering={}", job::buffering_word(mode)));
+    if let Some(why) = target.why_not_driven() {
+        let idle = data.into_iter().chain(buffering);
+        return idle.map(|what| format!("{what} does nothing on {target}, which {why}")).collect();
+    }
+    let idle = data.filter(|_| !planned.writes());
+    idle.map(|what| format!("{what} does nothing, as the job only reads")).into_iter().collect()
 }
 
 /// The logical block that was typed, or found in the folder that was.
@@ -269,6 +321,8 @@ fn explain(args: &JobArgs, order: &Order, wish: &Wish<'_>) -> anyhow::Result<()>
         let buffering = engine_of(args.engine.resolve(0).map_err(usage)?, &job).buffering;
         return print(&job::fio::to_fio(&job, &planned, &name, buffering));
     }
+    refuse_overruled(order, args.engine.resolve(0).map_err(usage)?, &job)?;
+    idle_settings(&job, target, &planned).iter().for_each(|note| crate::say!("note: {note}"));
     let costs = job::costs(&job, &planned, Assumed::default());
     if args.json { print_json(&costs) } else { print(&costs_text(&costs, target, place.geometry)) }
 }
@@ -407,5 +461,5 @@ fn announce(running: &JobSession) {
     planned.plan.skipped.iter().for_each(|s| {
         crate::say!("skipped: {} {} {}: {}", s.micro_benchmark, s.baseline, s.label, s.reason);
     });
-    session.announce(&[]);
+    session.announce(&idle_settings(job, target, planned));
 }

@@ -175,6 +175,13 @@ fn as_text(facts: &LogicalBlockFacts) -> String {
             size(found.by_whole_numbers),
             size(found.by_statistics)
         );
+        if !found.contradicted_by.is_empty() {
+            let sizes: Vec<String> = found.contradicted_by.iter().map(Bytes::to_string).collect();
+            text += &format!(
+                "  against it: at {} the order matters after all; it is not the size from which on it does not\n",
+                sizes.join(", ")
+            );
+        }
     }
     text + &format!("results    {}\n", facts.results)
 }

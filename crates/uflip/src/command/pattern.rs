@@ -1,11 +1,12 @@
 //! `uflip pattern`: one pattern, its statistics and, if asked for, every IO.
 
 use crate::args::{ArrivalsArg, PatternArgs};
-use crate::command::{fresh_seed, print, print_json};
+use crate::command::{fresh_seed, print, print_json, to_stdout};
 use crate::interrupt::STOP;
 use crate::session::{self, Needs, Ran, Visit};
 use crate::target::{self, Opened, Target, Unnamed};
 use crate::usage;
+use anyhow::Context;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -53,12 +54,13 @@ pub fn pattern(args: PatternArgs) -> anyhow::Result<()> {
     let place = target::locate(&target)?;
     let pattern = fit(&typed, place.geometry)?;
     countable(&pattern, &args)?;
+    Needs::Pattern(&pattern).refuse_without_effect(&args.typed)?;
     if args.dry_run {
         refuse_in_dry_run(&args)?;
         // Line by line: the list may be longer than memory.
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        write_csv(&pattern, args.io_count, seed, &mut out)?;
-        return Ok(out.flush()?);
+        let written = write_csv(&pattern, args.io_count, seed, &mut out);
+        return to_stdout(written.map_err(Into::into).and_then(|()| Ok(out.flush()?)));
     }
     let (needs, consents) = (Needs::Pattern(&pattern), &args.consent.erase_device);
     let format = args.records.as_deref().map(|path| records_format(path, &target)).transpose()?;
@@ -237,7 +239,9 @@ fn measure(
     let streams = pattern.streams(args.io_count, seed)?;
     let ran = session::run_once((&mut device, probing), 0, streams, &reserve, limits);
     let Ran { end, probes, befell } = ran.inspect_err(|_| reserve.abandon())?;
-    let KeptRun { stats, stalls, .. } = reserve.finish_keeping(end.ios)?;
+    let kept = reserve.finish_keeping(end.ios);
+    let named = || args.records.as_deref().map_or_else(String::new, |path| path.display().to_string());
+    let KeptRun { stats, stalls, .. } = kept.with_context(named)?;
     if stalls > 0 {
         crate::say!("warning: {stalls} times the run waited for its records to be written");
     }

@@ -3,6 +3,7 @@
 use crate::args::{MethodArg, PlanArgs, PlanOptionArgs, PresetArg};
 use crate::command::{fresh_seed, print, print_json};
 use crate::describe::round_time;
+use crate::progress::group_of;
 use crate::session::{self, Needs};
 use crate::target::{self, Access, Place, Target, Unnamed};
 use crate::{printable, usage};
@@ -214,7 +215,7 @@ fn as_text(plan: &Plan, place: &Place, not_known_yet: &[&str]) -> String {
         "time       about {} if every IO takes {mean} ({basis})\n",
         round_time(Duration::from(whole))
     );
-    if plan.preset == Preset::Quick && whole > QUICK_BUDGET {
+    if plan.preset == Preset::Quick && !place.virtual_time && whole > QUICK_BUDGET {
         text += &format!(
             "           cut to the quick budget of {QUICK_BUDGET}; uflip run --budget gives it more\n"
         );
@@ -239,7 +240,7 @@ fn as_text(plan: &Plan, place: &Place, not_known_yet: &[&str]) -> String {
 fn runs_by_group(plan: &Plan) -> Vec<(String, usize)> {
     let mut groups: Vec<(String, usize)> = Vec::new();
     for run in plan.runs() {
-        let name = run.belongs.section().map_or_else(|| "baselines".into(), |section| section.to_string());
+        let name = group_of(run);
         match groups.iter_mut().find(|g| g.0 == name) {
             Some(group) => group.1 += 1,
             None => groups.push((name, 1)),

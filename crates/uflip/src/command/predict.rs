@@ -25,7 +25,10 @@ const BYTES_PER_IO: u64 = 256;
 struct PredictFacts {
     character: Character,
     models: Models,
+    /// What the trace took; where requests overlap, the time in which any was under way.
     measured_ns: Option<f64>,
+    /// Requests under way on average while any was, where they overlap.
+    mean_under_way: Option<f64>,
     simulated: Option<Simulated>,
     predictions: Vec<PredictRow>,
 }
@@ -75,6 +78,7 @@ pub fn predict(args: PredictArgs) -> anyhow::Result<()> {
     let facts = PredictFacts {
         character: trace::character(&trace, block.bytes),
         measured_ns: model::measured_ns(&trace),
+        mean_under_way: model::mean_under_way(&trace),
         predictions: predictions.map(|p| row(p, simulated.as_ref())).collect(),
         simulated,
         models,
@@ -134,6 +138,27 @@ fn read(path: &Path, device: Option<&str>) -> anyhow::Result<Vec<TraceIo>> {
     read.map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
+/// What the trace took, and what of it cannot be predicted.
+fn measured_text(facts: &PredictFacts) -> String {
+    let none = if facts.character.reads + facts.character.writes == 0 {
+        "no reads or writes in the trace"
+    } else {
+        "no response times in the trace"
+    };
+    let measured = facts.measured_ns.map_or(none.into(), |ns| Nanos(ns as u64).to_string());
+    let mut text = format!("\nmeasured   {measured}");
+    if let Some(n) = facts.mean_under_way {
+        text += &format!(
+            " in which requests were under way, {n:.2} at a time on average\n\
+             \x20          (the models cost requests one after the other)"
+        );
+    }
+    if facts.character.trims > 0 {
+        text += &format!("\nleft out   {} trims: no model predicts them", facts.character.trims);
+    }
+    text + "\n"
+}
+
 /// Whether the device kept up with the trace's instants.
 fn late_text(late: &FellBehind) -> String {
     let FellBehind { ios, late_ios, mean_ns, max_ns, .. } = late;
@@ -184,10 +209,7 @@ fn as_text(facts: &PredictFacts) -> String {
         text +=
             &m.worst_held_out.map_or(String::new(), |e| format!(", worst held-out error {:.0} %", e * 100.0));
     }
-    text += &format!(
-        "\nmeasured   {}\n",
-        facts.measured_ns.map_or("no response times in the trace".into(), |ns| Nanos(ns as u64).to_string())
-    );
+    text += &measured_text(facts);
     if let Some(s) = &facts.simulated {
         let state = if s.filled { "written once" } else { "new" };
         let (reads, writes) = (time(Some(s.read_ns)), time(Some(s.write_ns)));

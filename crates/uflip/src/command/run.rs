@@ -53,6 +53,10 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     if args.suite.is_some() || (args.resume && job::is_suite(args.output.as_deref())) {
         return job::suite(args);
     }
+    // Not refused where it is read: --suite, which it requires, may not stand beside --method.
+    if args.logical_block.is_some() {
+        return Err(usage("--logical-block is for --suite; leave it away, or type --suite NAME"));
+    }
     let order = Order { ours: |asked| matches!(asked, Asked::Run { .. }), ..order(&args, "run")? };
     let (dir, options) = measure_as_typed(&args, &order, AutoExtent::Whole)?;
     session::conclude(&dir, &options, order.keep_scratch)?;
@@ -202,6 +206,13 @@ fn resume(order: &Order, budget: Option<Nanos>) -> anyhow::Result<Benchmark> {
     let (whole, engine) = (preview.unwrap_or_else(|| found.plan.clone()), found.engine());
     let (session, plan) = found.open(order, Needs::Plan(&whole), engine)?;
     let before = if let Asked::Run { budget, .. } = asked { budget } else { None };
+    if budget.is_some() && budget != before && session.opened.device.is_virtual() {
+        let was = before.map_or("none".to_string(), |budget| budget.to_string());
+        return Err(usage(format!(
+            "--budget was {was} when the benchmark began, and a simulated device is brought to where it was by doing \
+             its runs again within that; leave --budget away"
+        )));
+    }
     Ok(Benchmark { session, plan, budget: budget.or(before) })
 }
 
@@ -217,11 +228,11 @@ fn measure(benchmark: &mut Benchmark, extent: AutoExtent) -> anyhow::Result<bool
 fn measure_fixed(benchmark: &mut Benchmark) -> anyhow::Result<bool> {
     announce(benchmark);
     let Benchmark { session, plan, budget } = benchmark;
-    let (budget, shown, virtual_time) = (*budget, session.shown, session.opened.device.is_virtual());
+    let (budget, shown) = (*budget, session.shown);
     let kept: Vec<u32> = plan.runs().map(|r| r.id).filter(|id| session.store.has(*id)).collect();
     let page = live_page(session, plan, budget)?;
     let engine = session.options.engine(plan.seed);
-    let mut enforcer = TargetEnforcer::new(&session.dir, &engine, virtual_time);
+    let mut enforcer = TargetEnforcer::new(session, &engine);
     let mut enforce = |request: ResetRequest, device: &mut dyn Device, stop: &Stop| {
         enforcer.enforce(request, device, stop, &|text| shown.say(page.as_deref(), text))
     };

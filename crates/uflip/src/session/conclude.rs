@@ -6,7 +6,7 @@ use crate::{target, usage};
 use std::path::{Path, PathBuf};
 use uflip_analysis::known_devices::known_devices;
 use uflip_analysis::profile;
-use uflip_device::Bytes;
+use uflip_device::{Bytes, scratch};
 use uflip_report::report;
 use uflip_store::{Options, Store, output};
 
@@ -27,10 +27,18 @@ pub fn make_report(dir: &Path) -> anyhow::Result<()> {
 pub fn conclude(dir: &Path, options: &Options, keep_scratch: bool) -> anyhow::Result<()> {
     make_report(dir)?;
     let path = Path::new(&options.target);
-    if options.remove_scratch && !keep_scratch && path.exists() {
+    if options.remove_scratch && !keep_scratch && path.exists() && is_the_one_measured(dir, path)? {
         target::remove_scratch(path);
     }
     Ok(())
+}
+
+/// Whether the scratch file at `path` is the very one that the results are of, and no
+/// program wrote it since.
+fn is_the_one_measured(dir: &Path, path: &Path) -> anyhow::Result<bool> {
+    let identity = Store::open(dir)?.manifest.target.identity;
+    let measured = identity.and_then(|identity| identity.file).and_then(|file| file.key);
+    Ok(measured.is_some() && scratch::identity(path) == measured && !scratch::is_programmed(path))
 }
 
 /// Writes the report of `dir`, into it where no other file is named, and says

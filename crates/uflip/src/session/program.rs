@@ -16,7 +16,7 @@ use super::{Order, Probing, Shown, told};
 use crate::interrupt;
 use crate::printable::word;
 use crate::target::program::{Clocks, FoundEndpoint, OpenEndpoint, refuse_shared_bytes};
-use crate::target::{self, Access, claim_output};
+use crate::target::{self, Access, Place, claim_output};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -98,6 +98,7 @@ struct KeptIn {
 pub fn begin<const N: usize>(order: &Order, wish: ProgramWish<N>) -> anyhow::Result<ProgramSession<N>> {
     let ProgramWish { uses, requests, seed, arguments, steps } = wish;
     refuse(&uses, &order.consents)?;
+    uses.iter().try_for_each(|uses| uses.found.refuse_among_results(order.output.as_deref()))?;
     interrupt::listen_with("stopping; what is written by then stays")?;
     let claim = order.output.as_deref().map(|dir| claim_output(Some(dir))).transpose()?;
     let clocks = Clocks::of(uses.iter().map(|uses| &uses.found));
@@ -141,7 +142,9 @@ fn refuse(uses: &[UsedDevice], consents: &[String]) -> anyhow::Result<()> {
     for UsedDevice { found, .. } in uses.iter().filter(|uses| uses.writes.is_some()) {
         found.may_be_written(consents)?;
     }
-    Ok(())
+    let written = uses.iter().filter(|uses| uses.writes.is_some());
+    let places: Vec<&Place> = written.filter_map(|uses| uses.found.place()).collect();
+    target::refuse_other_consents(&places, consents)
 }
 
 fn use_device(endpoint: OpenEndpoint) -> Using {

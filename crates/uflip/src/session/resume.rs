@@ -43,7 +43,7 @@ pub fn find(order: &Order) -> anyhow::Result<FoundFolder> {
     order.typed.refuse_without_effect(&contents, order.heeded)?;
     // Told now, not once the target is open.
     Store::may_resume(&contents, order.seed)?;
-    reached::read(&dir)?;
+    reached::read(&dir, contents.manifest.folder.as_deref())?;
     let plan = plan_file::stored(&contents)?;
     let answer = ask(order, &contents, &plan)?;
     let (options, geometry) = (contents.manifest.options.clone(), plan.geometry);
@@ -118,7 +118,12 @@ impl FoundFolder {
         let mut store = Store::resume_in(claim, order.seed, None)?;
         store.notes().iter().for_each(|note| crate::say!("note: {note}"));
         let next_run = plan.runs().map(|run| run.id).find(|id| !store.has(*id));
-        answer.record(&mut store, &contents.manifest, next_run, &opened.facts)?;
+        if answer.is_another() {
+            // What was reached, was reached on the one before.
+            reached::forget(&dir)?;
+        }
+        let summary = super::summary_of(&opened, &engine);
+        answer.record(&mut store, &contents.manifest, next_run, (&opened.facts, summary))?;
         let kept = contents.runs.iter();
         let before = kept.filter_map(|row| {
             let found = row.outcome.probes.interference.clone();
@@ -128,7 +133,7 @@ impl FoundFolder {
         // What folders of before say of it in one place.
         before.extend(contents.calibration.iter().flat_map(|found| found.interference.clone()));
         options.target = target.to_string();
-        options.remove_scratch &= !order.keep_scratch;
+        options.remove_scratch &= !order.keep_scratch && !answer.is_another();
         let session = Session::new(order, dir, store, opened, options);
         session.probing.remember(before);
         Ok((session, plan))

@@ -2,7 +2,7 @@
 //! in any session, with nothing kept of it here.
 
 use super::{Needs, Probed, Probing, Shown, listen, open, refuse, told};
-use crate::target::{Opened, Place};
+use crate::target::{self, Opened, Place};
 use anyhow::bail;
 use std::time::Duration;
 use uflip_device::{Device, EngineOptions, Recorder, RunEnd, RunLimits, Stream};
@@ -28,6 +28,7 @@ pub fn visit(
     scratch_time: Option<Duration>,
 ) -> anyhow::Result<Visit> {
     refuse(place, needs, &engine, consents)?;
+    target::refuse_among_results(place, None)?;
     listen(Shown::Lines)?;
     let opened = open(&place.target, needs, engine, consents, scratch_time)?;
     opened.warnings.iter().for_each(|warning| crate::say!("warning: {warning}"));

@@ -205,11 +205,7 @@ impl Target {
 
     /// Refuses what was typed and does nothing on this target.
     fn refuse_without_effect(&self, typed: &Typed, size: Bytes) -> anyhow::Result<()> {
-        let why = match self {
-            Target::Null { .. } => "answers at once and is not driven",
-            Target::Simulated { .. } => "takes IOs as its description says, in virtual time",
-            _ => "",
-        };
+        let why = self.why_not_driven().unwrap_or_default();
         if let Some(name) = DRIVING.iter().find(|name| self.is_without_effect(name) && typed.was_given(name))
         {
             return Err(usage(format!("--{name} does nothing on {self}, which {why}; leave it away")));
@@ -229,6 +225,15 @@ impl Target {
         Err(usage(format!(
             "--scratch-size is for a scratch file that has to be made, and {self} is there as it is; leave it away"
         )))
+    }
+
+    /// Why nothing that is said of how to drive it has an effect; `None` where it has.
+    pub fn why_not_driven(&self) -> Option<&'static str> {
+        match self {
+            Target::Null { .. } => Some("answers at once and is not driven"),
+            Target::Simulated { .. } => Some("takes IOs as its description says, in virtual time"),
+            _ => None,
+        }
     }
 
     /// Whether an option of how a device is driven does nothing here.

@@ -149,6 +149,19 @@ impl FoundEndpoint {
         }
     }
 
+    /// Refuses what is, or would be, a file of results.
+    ///
+    /// # Errors
+    /// What to type instead.
+    pub fn refuse_among_results(&self, output: Option<&Path>) -> anyhow::Result<()> {
+        self.place.as_ref().map_or(Ok(()), |place| super::refuse_among_results(place, output))
+    }
+
+    /// What is known of it; `None` of memory.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+
     /// The scratch file that a program wrote, which is to be written to: another
     /// program's data may be all that there is of somebody's.
     pub fn holds_a_programs(&self) -> Option<&Path> {

@@ -87,6 +87,22 @@ fn a_rate_does_not_go_with_what_it_contradicts() {
     }
 }
 
+/// No figure is made of response times that were cut off.
+#[test]
+fn an_open_loop_ends_where_its_response_times_can_no_longer_be_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["pattern", "sim:mtron", "--seed", "1", "--records", "r.csv", "--pattern"];
+    let overloaded = [&args[..], &["RW(rate=10000/s)", "--io-count", "150000"]].concat();
+    let (out, err) = expect(folder.path(), 1, &overloaded);
+    assert!(
+        err.contains("longer than the 18 minutes") && err.contains("type a lower one or fewer IOs"),
+        "{err}"
+    );
+    assert!(!out.contains("mean") && !folder.path().join("r.csv").exists(), "{out}");
+    let (_, err) = expect(folder.path(), 2, &[&args[..], &["4 deep RR(pause=1ms)"]].concat());
+    assert!(err.contains("type 1 deep, or 4 x"), "{err}");
+}
+
 #[test]
 fn a_closed_loop_says_nothing_of_lateness() {
     let folder = tempfile::tempdir().unwrap();

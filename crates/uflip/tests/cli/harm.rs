@@ -1,7 +1,7 @@
 //! What would destroy what is read: destinations and outputs that share bytes with it, and outputs that take the
 //! place of what uflip itself keeps.
 
-use crate::support::{Loop, expect, is_root, loop_turn, skipped, text};
+use crate::support::{Loop, expect, is_root, loop_turn, skipped, text, uflip};
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -267,4 +267,128 @@ fn the_plan_and_the_calibration_of_another_folder_are_told_as_such() {
     std::fs::write(&plan, value.to_string()).unwrap();
     let (out, err) = expect(at, 0, &["show", "out"]);
     assert!(format!("{out}{err}").contains("plan.json is not as uflip made it"), "{out}{err}");
+}
+
+#[test]
+fn results_never_take_the_place_of_what_was_measured_or_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("data"), contents(1 << 16)).unwrap();
+    for name in ["report.html", "profile.json", "runs.ndjson", "manifest.json", "plan.json", ".lock"] {
+        std::fs::create_dir(at.join("od")).unwrap();
+        let to = format!("./od/{name}");
+        let (_, err) = expect(at, 2, &["copy", "data", &to, "-o", "od"]);
+        assert!(err.contains("the results in od need; name another target or -o"), "{name}: {err}");
+        let run = ["run", &to, "--scratch-size", "8M", "-o", "od", "--only", "order"];
+        let (_, err) = expect(at, 2, &run);
+        assert!(err.contains("the results in od need"), "{name}: {err}");
+        // Nothing was made, of the folder's or of the target's.
+        std::fs::remove_dir(at.join("od")).unwrap();
+    }
+    // What is read would be replaced, too.
+    std::fs::create_dir(at.join("od")).unwrap();
+    std::fs::rename(at.join("data"), at.join("od/plan.json")).unwrap();
+    let (_, err) = expect(at, 2, &["copy", "od/plan.json", "./copied", "-o", "od"]);
+    assert!(err.contains("the results in od need"), "{err}");
+    std::fs::rename(at.join("od/plan.json"), at.join("data")).unwrap();
+    // Into the results of somebody else a target is not made, other names are free.
+    expect(at, 0, &["copy", "data", "./copied", "-o", "od"]);
+    let (_, err) = expect(at, 2, &["copy", "data", "./od/calibration.json"]);
+    assert!(err.contains("is a name that the results in"), "{err}");
+    let (_, err) = expect(at, 2, &["pattern", "./od/job.json", "--scratch-size", "1M", "--base", "SW"]);
+    assert!(err.contains("is a name that the results in"), "{err}");
+    expect(at, 0, &["copy", "data", "./od/image"]);
+    assert!(std::fs::read(at.join("od/image")).unwrap()[..1 << 16] == contents(1 << 16));
+}
+
+#[test]
+fn what_cannot_be_replaced_is_told_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    expect(at, 0, &[&FEW[..], &["quick", "--seed", "1", "--method", "fixed", "--state", "none"]].concat());
+    let rows = std::fs::read_to_string(at.join("out/runs.ndjson")).unwrap();
+    let some: String = rows.lines().take(2).map(|line| format!("{line}\n")).collect();
+    std::fs::write(at.join("out/runs.ndjson"), &some).unwrap();
+    std::fs::remove_file(at.join("out/profile.json")).unwrap();
+    std::fs::create_dir(at.join("out/profile.json")).unwrap();
+    let (_, err) = expect(at, 1, &["run", "-o", "out", "--resume"]);
+    assert!(err.contains("profile.json is a folder, which uflip does not replace; remove it"), "{err}");
+    assert_eq!(std::fs::read_to_string(at.join("out/runs.ndjson")).unwrap(), some);
+}
+
+#[test]
+fn a_gate_fails_whoever_reads_what_it_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let few = |out: &str| {
+        let mut args = FEW.to_vec();
+        args[3] = out;
+        expect(
+            at,
+            0,
+            &[&args[..], &["quick", "--seed", "1", "--method", "fixed", "--state", "none"]].concat(),
+        );
+    };
+    few("a");
+    few("b");
+    let gate = ["compare", "a", "b", "--no-html", "--fail-if", "SR > 0.1x"];
+    expect(at, 1, &gate);
+    let read_by_nobody = |args: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        uflip().current_dir(at).args(args).stdout(writer).output().unwrap()
+    };
+    let out = read_by_nobody(&gate);
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(1) && err.contains("failed: SR > 0.1x"), "{:?}: {err}", out.status);
+    // What only prints ends as if it had been read.
+    let out = read_by_nobody(&["show", "a"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    // An output by name is wanted whole.
+    let fifo = at.join("fifo.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let opened = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || drop(std::fs::File::open(fifo))
+    });
+    let whole = ["pattern", "null:64M", "--base", "SR", "--io-count", "100000", "--records", "fifo.csv"];
+    let (_, err) = expect(at, 1, &whole);
+    opened.join().unwrap();
+    assert!(err.contains("fifo"), "{err}");
+    // A page that somebody else wrote stays; one of ours is renewed.
+    std::fs::write(at.join("compare.html"), "my own notes").unwrap();
+    let (_, err) = expect(at, 2, &["compare", "a", "b"]);
+    assert!(err.contains("--html FILE"), "{err}");
+    assert_eq!(std::fs::read(at.join("compare.html")).unwrap(), b"my own notes");
+    std::fs::remove_file(at.join("compare.html")).unwrap();
+    expect(at, 0, &["compare", "a", "b"]);
+    expect(at, 0, &["compare", "a", "b"]);
+}
+
+/// A short read of a file that nobody named, into `out`.
+fn read_unasked(at: &std::path::Path, out: &str, more: &[&str]) {
+    let run = ["run", "--method", "fixed", "--preset", "quick", "--only", "order", "--values", "order=1"];
+    let short = ["--baselines", "SR", "--budget", "1s", "-o", out];
+    expect(at, 0, &[&run[..], &short[..], more].concat());
+}
+
+#[test]
+fn only_the_scratch_file_that_a_benchmark_made_unasked_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let scratch = at.join("uflip-scratch.bin");
+    // Its own goes.
+    read_unasked(at, "a", &["--scratch-size", "8M"]);
+    assert!(!scratch.exists());
+    // What somebody copied there since stays, also where the first is asked for again.
+    std::fs::write(at.join("data"), contents(8 << 20)).unwrap();
+    expect(at, 0, &["copy", "data", "./uflip-scratch.bin"]);
+    expect(at, 0, &["run", "-o", "a", "--resume"]);
+    assert!(std::fs::read(&scratch).unwrap()[..8 << 20] == contents(8 << 20));
+    std::fs::remove_file(&scratch).unwrap();
+    std::fs::remove_file(at.join("uflip-scratch.bin.uflip")).unwrap();
+    // One that was to be kept is there after the next benchmark, too.
+    read_unasked(at, "b", &["--scratch-size", "8M", "--keep-scratch"]);
+    read_unasked(at, "c", &[]);
+    assert!(scratch.exists());
 }

@@ -29,7 +29,17 @@ fn last(plan: &mut Value) -> &mut Value {
     steps.iter_mut().rfind(|step| step["step"] == "run").unwrap()
 }
 
-const CHANGES: [(&str, Change); 12] = [
+/// The last run of the plan, which is made one that stands for nothing.
+fn alone(plan: &mut Value) -> &mut Value {
+    let run = last(plan);
+    (run["purpose"], run["point"]) = (json!("single"), Value::Null);
+    run
+}
+
+const CHANGES: [(&str, Change); 13] = [
+    ("it stands for order of SW, Incr ", |plan| {
+        last(plan)["pattern"] = json!("SR(io_size=32K, target_size=1M)");
+    }),
     ("past the target's end", |plan| {
         last(plan)["pattern"] = json!("SW(io_size=1M, target_offset=512M, target_size=512M)");
     }),
@@ -121,7 +131,8 @@ fn the_plan_of_a_job_is_checked_too() {
 fn greedy(dir: &Path, command: &[&str]) {
     expect(dir, 0, command);
     let mut plan = read(&dir.join("out/plan.json"));
-    last(&mut plan)["pattern"] = json!("1024 x SR(io_size=255M, target_size=522240M)");
+    let run = alone(&mut plan);
+    run["pattern"] = json!("1024 x SR(io_size=255M, target_size=522240M)");
     std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
     let rows = std::fs::read_to_string(dir.join("out/runs.ndjson")).unwrap();
     std::fs::write(dir.join("out/runs.ndjson"), rows.split_inclusive('\n').take(1).collect::<String>())
@@ -180,10 +191,35 @@ fn trims_beside_other_ios_are_refused_in_a_stored_plan() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
     let mut plan = half_done(dir);
-    last(&mut plan)["pattern"] =
+    alone(&mut plan)["pattern"] =
         json!("1 ST(io_size=32K, target_size=8M) / 1 SR(io_size=32K, target_size=8M, target_offset=8M)");
     std::fs::write(dir.join("out/plan.json"), plan.to_string()).unwrap();
     let (_, err) = expect(dir, 2, &["run", "-o", "out", "--resume"]);
     assert!(err.contains("trims make holes in a file"), "{err}");
     assert_eq!(finished_runs(&dir.join("out")).len(), 3);
+}
+
+/// The time that is typed is that of the device's clock, whatever is kept already.
+#[test]
+fn a_budget_is_kept_in_virtual_time_and_a_resume_does_what_was_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let args = ["run", "sim:mtron", "-o", "out", "--method", "fixed", "--preset", "quick", "--seed", "1"];
+    let more = ["--only", "granularity", "--values", "granularity=4K,32K", "--budget", "1s"];
+    let (_, err) = expect(dir, 0, &[&args[..], &more].concat());
+    assert!(err.contains("runs were cut short to stay within the time"), "{err}");
+    let rows = std::fs::read_to_string(dir.join("out/runs.ndjson")).unwrap();
+    let of = |row: &str| serde_json::from_str::<Value>(row).unwrap();
+    let elapsed: u64 = rows.lines().map(|row| of(row)["outcome"]["end"]["elapsed"].as_u64().unwrap()).sum();
+    // Each run may go over by an IO.
+    assert!(elapsed < 1_100_000_000, "{elapsed} ns");
+    let kept: String = rows.split_inclusive('\n').take(5).collect();
+    std::fs::write(dir.join("out/runs.ndjson"), kept).unwrap();
+    let (_, err) = expect(dir, 2, &["run", "-o", "out", "--resume", "--budget", "2s"]);
+    assert!(err.contains("leave --budget away"), "{err}");
+    expect(dir, 0, &["run", "-o", "out", "--resume"]);
+    assert_eq!(std::fs::read_to_string(dir.join("out/runs.ndjson")).unwrap(), rows);
+    let (told, _) =
+        expect(dir, 0, &["plan", "sim:mtron", "--method", "fixed", "--preset", "quick", "--seed", "1"]);
+    assert!(told.contains("time ") && !told.contains("quick budget"), "{told}");
 }

@@ -272,6 +272,8 @@ fn a_simulated_device_tells_its_work_in_row_profile_show_and_report() {
         "sim:mtron",
         "--method",
         "fixed",
+        "--preset",
+        "quick",
         "--only",
         "granularity",
         "--values",
@@ -284,7 +286,7 @@ fn a_simulated_device_tells_its_work_in_row_profile_show_and_report() {
     expect(folder.path(), 0, &args);
     let out = folder.path().join("out");
     let rows = std::fs::read_to_string(out.join("runs.ndjson")).unwrap();
-    let mut written = 0;
+    let (mut written, mut programmed, mut by_reads) = (0, 0, 0);
     for line in rows.lines() {
         let row: Value = serde_json::from_str(line).unwrap();
         let counters = &row["outcome"]["probes"]["counters"];
@@ -292,6 +294,9 @@ fn a_simulated_device_tells_its_work_in_row_profile_show_and_report() {
         let host = counters["host_written"].as_u64().unwrap() + counters["host_read"].as_u64().unwrap();
         assert_eq!(host, ios * (32 << 10), "{row}");
         written += counters["host_written"].as_u64().unwrap();
+        let flash = counters["flash_programmed"].as_u64().unwrap();
+        programmed += flash;
+        by_reads += if counters["host_written"] == 0 { flash } else { 0 };
         assert!(row["outcome"]["probes"]["interference"].is_null(), "{row}");
     }
     assert!(written > 0);
@@ -301,6 +306,13 @@ fn a_simulated_device_tells_its_work_in_row_profile_show_and_report() {
     let (sw, rw) = (&work["write_amplification"]["SW"], &work["write_amplification"]["RW"]);
     assert!(sw.as_f64().unwrap() >= 0.9 && rw.as_f64().unwrap() > sw.as_f64().unwrap(), "{work}");
     assert!(work["write_amplification"]["SR"].is_null(), "{work}");
+    // Over all runs it is the quotient of the sums, what a run of reads programs among them.
+    let of_all = work["write_amplification_of_all"].as_f64().unwrap();
+    assert!(by_reads > 0, "the buffer is written back while reads are measured");
+    assert!(
+        (of_all / (programmed as f64 / written as f64) - 1.0).abs() < 1e-4,
+        "{of_all} is no sum of {programmed}"
+    );
     let (shown, _) = expect(folder.path(), 0, &["show", "out", "--json"]);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let baselines = shown["baselines"].as_array().unwrap();

@@ -121,6 +121,39 @@ fn a_plan_says_what_run_would_refuse_and_what_is_not_known_yet() {
     std::fs::write(folder.path().join("p.json"), with.to_string()).unwrap();
 }
 
+/// The file is one that would be made, one of ours, and one that a program wrote.
+#[test]
+fn a_plan_says_that_another_uflip_has_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    expect(
+        at,
+        0,
+        &["pattern", "--scratch", "ours", "--scratch-size", "4M", "--base", "SR", "--io-count", "8"],
+    );
+    std::fs::write(at.join("empty"), "").unwrap();
+    for name in ["ours", "empty"] {
+        let plan = || {
+            let (out, err) = expect(at, 0, &["plan", "--json", name]);
+            (serde_json::from_str::<Value>(&out).unwrap()["run_would_refuse"].clone(), err)
+        };
+        let (free, err) = plan();
+        assert!(free.is_null(), "{name}: {err}");
+        let held = std::fs::File::open(at.join(name)).unwrap();
+        held.try_lock().unwrap();
+        let (why, err) = plan();
+        assert!(
+            why.as_str().is_some_and(|why| why.contains("another uflip measures on it")),
+            "{name}: {err}"
+        );
+        let (_, err) = expect(at, 1, &["run", name, "-o", "out", "--only", "order"]);
+        assert!(err.contains(why.as_str().unwrap()), "{name}: {err}");
+        drop(held);
+        assert!(plan().0.is_null(), "{name}: it was let go of");
+    }
+    assert!(!at.join("out").exists(), "nothing was made");
+}
+
 /// The disk under the root file system is planned for and refused at once.
 #[test]
 fn a_plan_of_the_root_disk_says_so() {

@@ -4,6 +4,7 @@
 use super::{TABLE_3, device, records};
 use crate::profile::{Profile, Severity, build_from};
 use serde_json::{Value, json};
+use uflip_measure::Baseline;
 use uflip_store::contents::RunRow;
 
 fn interval(mean_ns: f64) -> Value {
@@ -58,7 +59,7 @@ fn phases_and_pause_come_from_the_calibration_runs() {
     assert_eq!((plain.start_up_ios.rw, plain.period_ios.rw), (None, None));
     let found = profile(Some(calibration()));
     assert_eq!((found.start_up_ios.rw, found.period_ios.rw), (Some(125), Some(3.0)));
-    assert_eq!(found.start_up_ios.evidence["RW"].runs, [2, 3]);
+    assert_eq!(found.start_up_ios.evidence[&Baseline::Rw].runs, [2, 3]);
     assert_eq!(found.pause_between_runs_s, Some(5.0));
     assert_eq!(found.evidence["pause_between_runs_s"].runs, [4, 5, 6, 7]);
     assert_eq!(codes(&found), codes(&plain), "nothing is wrong with it");
@@ -92,7 +93,7 @@ fn runs_that_agree_overrule_a_long_run_outside_of_their_range_and_that_is_said()
         let profile = with(long);
         let told = if finding { Some(33) } else { long };
         assert_eq!(profile.start_up_ios.rw, told, "{long:?}");
-        assert_eq!(profile.start_up_ios.evidence["RW"].range, range, "{long:?}");
+        assert_eq!(profile.start_up_ios.evidence[&Baseline::Rw].range, range, "{long:?}");
         let said = profile.soundness.iter().find(|f| f.code == "start_up_unclear");
         assert_eq!(said.map(|f| f.severity), finding.then_some(Severity::Warning), "{long:?}");
     }

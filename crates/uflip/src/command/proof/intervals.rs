@@ -14,7 +14,6 @@ use uflip_analysis::Profile;
 use uflip_device::rng::derive_seed;
 use uflip_device::{Bytes, Device, Stop};
 use uflip_measure::auto::AutoOptions;
-use uflip_measure::run::RunSection;
 use uflip_measure::{Baseline, Curve, MicroBenchmark, PlanOptions, Preset, State};
 use uflip_sim::{KnownDevice, Truth, Unsteady};
 
@@ -123,10 +122,10 @@ fn count(kind: &IntervalKind, profile: &Profile) -> Count {
         if !kind.baselines.contains(&baseline) {
             continue;
         }
-        let own = profile.baseline_ms.evidence.get(baseline.name()).and_then(|e| e.ci95);
+        let own = profile.baseline_ms.evidence.get(&baseline).and_then(|e| e.ci95);
         count.add(own, ns / 1e6);
-        for curve in profile.curves.iter().filter(|c| c.baseline == Curve::One(baseline)) {
-            let RunSection::Micro(micro) = curve.micro_benchmark else { continue };
+        for curve in profile.curves.iter().filter(|c| c.id.curve == Curve::One(baseline)) {
+            let Some(micro) = curve.id.section.micro() else { continue };
             for point in curve.points.iter().filter(|_| MICROS.contains(&micro)) {
                 // IOs of other sizes take a share of their time whatever their size.
                 let sized = match micro {

@@ -50,7 +50,7 @@ pub(super) fn measure(
     let (shown, began) = (session.shown, session.opened.device.now());
     let page = live_page(session, &benchmark.plan, benchmark.budget)?;
     let engine = session.options.engine(benchmark.plan.seed);
-    let enforcer = TargetEnforcer::new(&session.dir, &engine, session.opened.device.is_virtual());
+    let enforcer = TargetEnforcer::new(session, &engine);
     let mut bench =
         OnDevice { of: benchmark, done: 0, began, resets: Nanos::ZERO, cut_short: 0, enforcer, page };
     let outcome = auto::measure(options, extent, &mut bench);

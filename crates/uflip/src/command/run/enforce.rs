@@ -2,6 +2,7 @@
 //! and keeps it as `state.json`; the method is `uflip_measure::state::reached`.
 
 use crate::describe::round_time;
+use crate::session::Session;
 use std::path::{Path, PathBuf};
 use uflip_device::{Bytes, Device, DeviceError, EngineOptions, RunEnd, Stop};
 use uflip_measure::ResetRequest;
@@ -12,14 +13,17 @@ use uflip_store::reached::{StateFile, keep, read};
 pub(super) struct TargetEnforcer {
     /// The results folder; None in virtual time.
     dir: Option<PathBuf>,
+    /// What its manifest calls it.
+    folder: Option<String>,
     by: reached::Enforcer,
 }
 
 impl TargetEnforcer {
-    /// For results in `dir`; `virtual_time` as the device says.
-    pub(super) fn new(dir: &Path, options: &EngineOptions, virtual_time: bool) -> TargetEnforcer {
+    /// For this session's results, on a device that is driven like this.
+    pub(super) fn new(session: &Session, options: &EngineOptions) -> TargetEnforcer {
         TargetEnforcer {
-            dir: (!virtual_time).then(|| dir.to_path_buf()),
+            dir: (!session.opened.device.is_virtual()).then(|| session.dir.clone()),
+            folder: session.store.folder().map(str::to_string),
             by: reached::Enforcer::new(options),
         }
     }
@@ -33,7 +37,8 @@ impl TargetEnforcer {
         say: &(dyn Fn(&str) + Sync),
     ) -> Result<RunEnd, DeviceError> {
         let dir = self.dir.as_deref();
-        let before = match dir.map_or(Ok(StateFile::Absent), read) {
+        let folder = self.folder.as_deref();
+        let before = match dir.map_or(Ok(StateFile::Absent), |dir| read(dir, folder)) {
             Ok(StateFile::Whole(before)) => Some(before),
             Ok(StateFile::Absent) => None,
             Ok(StateFile::Damaged(why)) => {
@@ -43,7 +48,7 @@ impl TargetEnforcer {
             Err(error) => return Err(DeviceError::Other(error.to_string())),
         };
         let keep = |reached: &Reached| {
-            if let Some(Err(error)) = dir.map(|dir| keep(dir, reached)) {
+            if let Some(Err(error)) = dir.map(|dir| keep(dir, folder, reached)) {
                 say(&format!("warning: {error}; a resume would enforce the state from its start"));
             }
         };

@@ -105,6 +105,50 @@ fn a_simulated_device_tells_what_a_run_cost_it() {
     }
 }
 
+/// Says of each run that others were at work beside it.
+struct Busy;
+
+impl Probe for Busy {
+    fn before(&mut self, _: Option<Counters>) {}
+    fn sampler(&self, _: bool) -> Option<Sampler> {
+        None
+    }
+    fn after(&mut self, run: u32, end: &RunEnd, _: Option<Counters>, said: &mut Probes) {
+        let other_ios = Some(end.ios);
+        said.interference = Some(Disturbed { run, other_ios, ..nothing_beside(run) });
+    }
+}
+
+fn nothing_beside(run: u32) -> Disturbed {
+    Disturbed {
+        run,
+        other_ios: None,
+        cpu_stall_share: None,
+        io_stall_share: None,
+        load: None,
+        cpu_mhz: None,
+        throttles: None,
+        cpu_stall_peak_share: None,
+    }
+}
+
+/// The demonstration's calibration once ran with nobody looking.
+#[test]
+fn the_parameters_of_a_device_of_a_session_are_found_in_runs_that_are_watched() {
+    let probing = Probing::with(vec![Box::new(Busy)]);
+    probing.remember(vec![nothing_beside(u32::MAX)]);
+    let truth = uflip_sim::known::draw::draw(&mut uflip_device::rng::Rng::new(1));
+    let mut device = uflip_sim::KnownDevice::new(truth, 1);
+    let mut probed = Probed { device: &mut device, probing: &probing };
+    let (geometry, budget) = (probed.geometry(), Nanos::from_secs(1));
+    let options = uflip_measure::demo::calibration("known", geometry, true, 1, budget);
+    let found = crate::lab::parameters(&options, (&mut probed, &probing), &Stop::new()).unwrap();
+    let told: Vec<u32> = found.interference.iter().map(|of| of.run).collect();
+    let long = found.baselines.values().flat_map(|baseline| baseline.runs.clone());
+    let missing: Vec<u32> = long.filter(|run| !told.contains(run)).collect();
+    assert!(!told.is_empty() && missing.is_empty() && !told.contains(&u32::MAX), "{missing:?} {told:?}");
+}
+
 /// A simulated device with its probes, and what 3000 random writes on it leave: the
 /// records and what the probes say.
 fn writes(sampled: bool) -> (Vec<uflip_device::IoRecord>, uflip_measure::run::Probes) {
