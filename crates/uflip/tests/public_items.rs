@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Used by tests alone, and why that is right.
-const FOR_TESTS: [(&str, &str); 6] = [
-    ("stalling", "a device that stalls, for what theory says of open and closed loops"),
+const FOR_TESTS: [(&str, &str); 5] = [
     ("meter_every", "the power trace of a simulated device, which a sampling probe will ask for"),
     ("summarise", "the exact figures that the streamed statistics of two crates are held against"),
     ("set_reserve", "the crash tests make a file system full with little"),

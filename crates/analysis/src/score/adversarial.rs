@@ -31,7 +31,7 @@ pub type Span = [f64; 2];
 
 /// How a figure compares with the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
+pub enum FigureOutcome {
     /// Right and decided.
     Right,
     /// Its interval, range or hint leaves it open.
@@ -42,18 +42,22 @@ pub enum Outcome {
     WrongSilent,
 }
 
-impl Outcome {
+impl FigureOutcome {
     /// All, the best first.
-    pub const ALL: [Outcome; 4] =
-        [Outcome::Right, Outcome::NotDecided, Outcome::WrongSaid, Outcome::WrongSilent];
+    pub const ALL: [FigureOutcome; 4] = [
+        FigureOutcome::Right,
+        FigureOutcome::NotDecided,
+        FigureOutcome::WrongSaid,
+        FigureOutcome::WrongSilent,
+    ];
 
     /// As programs read it.
     pub const fn name(self) -> &'static str {
         match self {
-            Outcome::Right => "right",
-            Outcome::NotDecided => "not_decided",
-            Outcome::WrongSaid => "wrong_said",
-            Outcome::WrongSilent => "wrong_silent",
+            FigureOutcome::Right => "right",
+            FigureOutcome::NotDecided => "not_decided",
+            FigureOutcome::WrongSaid => "wrong_said",
+            FigureOutcome::WrongSilent => "wrong_silent",
         }
     }
 }
@@ -68,7 +72,7 @@ pub struct Judged {
     /// What was found.
     pub found: Option<f64>,
     /// How it compares.
-    pub outcome: Outcome,
+    pub outcome: FigureOutcome,
     /// How far off it is, as a factor from 1 on.
     pub off: f64,
 }
@@ -88,7 +92,7 @@ pub struct TruePoint {
 
 /// What is drawn of random writes, and not to be measured: None where it is not known of
 /// a device, Some(None) where the device has no such thing.
-pub type Known = Option<Option<Span>>;
+pub type KnownSpan = Option<Option<Span>>;
 
 /// What is so of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -100,9 +104,9 @@ pub struct Truths {
     /// The curves without disturbances.
     pub curves: Vec<TruePoint>,
     /// Start-up of random writes.
-    pub start_up_ios: Known,
+    pub start_up_ios: KnownSpan,
     /// Period of random writes.
-    pub period_ios: Known,
+    pub period_ios: KnownSpan,
     /// True where reads and sequential writes are known to have neither.
     pub others_are_even: bool,
     /// For how long reads are slow after random writes.
@@ -162,13 +166,13 @@ impl Judge<'_> {
         truth: Option<Span>,
         found: Option<f64>,
         off: f64,
-        outcome: Outcome,
+        outcome: FigureOutcome,
     ) {
         self.all.push(Judged { figure, truth, found, outcome, off });
     }
 
-    fn wrong(&self, evidence: Option<&Evidence>) -> Outcome {
-        if self.said(evidence) { Outcome::WrongSaid } else { Outcome::WrongSilent }
+    fn wrong(&self, evidence: Option<&Evidence>) -> FigureOutcome {
+        if self.said(evidence) { FigureOutcome::WrongSaid } else { FigureOutcome::WrongSilent }
     }
 
     /// A figure with an interval, right within `factor`.
@@ -183,9 +187,9 @@ impl Judge<'_> {
         let interval = evidence.and_then(|e| e.ci95);
         let away = off(truth, found);
         let outcome = if away <= factor {
-            Outcome::Right
+            FigureOutcome::Right
         } else if interval.is_none() || holds(interval, truth) {
-            Outcome::NotDecided
+            FigureOutcome::NotDecided
         } else {
             self.wrong(evidence)
         };
@@ -224,9 +228,9 @@ impl Judge<'_> {
             _ => false,
         };
         let outcome = if away <= factor {
-            Outcome::Right
+            FigureOutcome::Right
         } else if open {
-            Outcome::NotDecided
+            FigureOutcome::NotDecided
         } else {
             self.wrong(e)
         };
@@ -238,7 +242,7 @@ impl Judge<'_> {
         let (start_ups, periods) = (&profile.start_up_ios, &profile.period_ios);
         for baseline in Baseline::ALL {
             let even = baseline != Baseline::Rw && truths.others_are_even;
-            let known = |of: Known| if baseline == Baseline::Rw { of } else { even.then_some(None) };
+            let known = |of: KnownSpan| if baseline == Baseline::Rw { of } else { even.then_some(None) };
             if let Some(truth) = known(truths.start_up_ios) {
                 let found = start_ups.of(baseline).map(|n| n as f64);
                 let figure = if even { "start-up of others" } else { "start-up of RW" };
@@ -296,9 +300,9 @@ impl Judge<'_> {
         let open = matches!(profile_hint(self.profile, hint), Some(Verdict::Unknown | Verdict::NotDecided))
             || found.is_some() && truth.is_some_and(|truth| holds(e.and_then(|e| e.range), truth));
         let outcome = if away <= PLACE {
-            Outcome::Right
+            FigureOutcome::Right
         } else if open {
-            Outcome::NotDecided
+            FigureOutcome::NotDecided
         } else {
             self.wrong(e)
         };
@@ -357,8 +361,8 @@ impl Judge<'_> {
         let open =
             matches!(profile_hint(self.profile, "alignment"), Some(Verdict::Unknown | Verdict::NotDecided));
         let outcome = match (right, open) {
-            (true, _) => Outcome::Right,
-            (false, true) => Outcome::NotDecided,
+            (true, _) => FigureOutcome::Right,
+            (false, true) => FigureOutcome::NotDecided,
             _ => self.wrong(evidence),
         };
         let away = match (unit, truth) {
@@ -381,7 +385,7 @@ impl Judge<'_> {
     fn over_time(&mut self) {
         if let Some((lasting, pause)) = self.truths.lasting_ns.zip(self.calibration.pause.as_ref()) {
             let found = pause.between_runs.0 as f64;
-            let outcome = if found >= lasting { Outcome::Right } else { self.wrong(None) };
+            let outcome = if found >= lasting { FigureOutcome::Right } else { self.wrong(None) };
             let away = (lasting / found.max(1.0)).max(1.0);
             self.add("pause between runs", Some([lasting; 2]), Some(found), away, outcome);
         }
@@ -390,9 +394,9 @@ impl Judge<'_> {
             let said = if found.drifted { found.ratio.ratio } else { 1.0 };
             let away = off([truth; 2], said);
             let outcome = if away <= FACTOR.sqrt() {
-                Outcome::Right
+                FigureOutcome::Right
             } else if !found.drifted && !found.stable {
-                Outcome::NotDecided
+                FigureOutcome::NotDecided
             } else {
                 self.wrong(None)
             };

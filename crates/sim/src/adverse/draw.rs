@@ -6,7 +6,7 @@
 //! devices by rule (evenly in the logarithm), up to 40 times in the others.
 
 use super::flash::{self, FlashKind};
-use super::ruled::{Cliff, Drift, Ruled, StartUp, Turns};
+use super::ruled::{Cliff, Ruled, RuledStartUp, TurnRule, WriteDrift};
 use super::{AdverseDevice, Neighbour, Stalls, Tail, Upsets};
 use crate::{DescribeError, SimDevice};
 use uflip_device::Bytes;
@@ -14,7 +14,7 @@ use uflip_device::rng::{Rng, derive_seed};
 
 /// What a device puts at its worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum AdverseKind {
     /// Page mapping.
     Page,
     /// Page mapping whose map is cached in part.
@@ -53,61 +53,61 @@ pub enum Kind {
     Neighbour,
 }
 
-impl Kind {
+impl AdverseKind {
     /// All, in the order in which they are drawn.
-    pub const ALL: [Kind; 18] = [
-        Kind::Page,
-        Kind::Dftl,
-        Kind::Bast,
-        Kind::Fast,
-        Kind::Block,
-        Kind::Slc,
-        Kind::Gentle,
-        Kind::Ramp,
-        Kind::ShortStartUp,
-        Kind::Wandering,
-        Kind::LongPeriod,
-        Kind::Levels,
-        Kind::Cliff,
-        Kind::Drifting,
-        Kind::HeavyTail,
-        Kind::Stalling,
-        Kind::Shifting,
-        Kind::Neighbour,
+    pub const ALL: [AdverseKind; 18] = [
+        AdverseKind::Page,
+        AdverseKind::Dftl,
+        AdverseKind::Bast,
+        AdverseKind::Fast,
+        AdverseKind::Block,
+        AdverseKind::Slc,
+        AdverseKind::Gentle,
+        AdverseKind::Ramp,
+        AdverseKind::ShortStartUp,
+        AdverseKind::Wandering,
+        AdverseKind::LongPeriod,
+        AdverseKind::Levels,
+        AdverseKind::Cliff,
+        AdverseKind::Drifting,
+        AdverseKind::HeavyTail,
+        AdverseKind::Stalling,
+        AdverseKind::Shifting,
+        AdverseKind::Neighbour,
     ];
 
     /// In words.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Page => "page",
-            Kind::Dftl => "dftl",
-            Kind::Bast => "bast",
-            Kind::Fast => "fast",
-            Kind::Block => "block",
-            Kind::Slc => "slc",
-            Kind::Gentle => "gentle",
-            Kind::Ramp => "ramp",
-            Kind::ShortStartUp => "short start-up",
-            Kind::Wandering => "wandering",
-            Kind::LongPeriod => "long period",
-            Kind::Levels => "levels",
-            Kind::Cliff => "cliff",
-            Kind::Drifting => "drifting",
-            Kind::HeavyTail => "heavy tail",
-            Kind::Stalling => "stalling",
-            Kind::Shifting => "shifting",
-            Kind::Neighbour => "neighbour",
+            AdverseKind::Page => "page",
+            AdverseKind::Dftl => "dftl",
+            AdverseKind::Bast => "bast",
+            AdverseKind::Fast => "fast",
+            AdverseKind::Block => "block",
+            AdverseKind::Slc => "slc",
+            AdverseKind::Gentle => "gentle",
+            AdverseKind::Ramp => "ramp",
+            AdverseKind::ShortStartUp => "short start-up",
+            AdverseKind::Wandering => "wandering",
+            AdverseKind::LongPeriod => "long period",
+            AdverseKind::Levels => "levels",
+            AdverseKind::Cliff => "cliff",
+            AdverseKind::Drifting => "drifting",
+            AdverseKind::HeavyTail => "heavy tail",
+            AdverseKind::Stalling => "stalling",
+            AdverseKind::Shifting => "shifting",
+            AdverseKind::Neighbour => "neighbour",
         }
     }
 
     const fn flash(self) -> Option<FlashKind> {
         match self {
-            Kind::Page => Some(FlashKind::Page),
-            Kind::Dftl => Some(FlashKind::Dftl),
-            Kind::Bast => Some(FlashKind::Bast),
-            Kind::Fast => Some(FlashKind::Fast),
-            Kind::Block => Some(FlashKind::Block),
-            Kind::Slc => Some(FlashKind::Slc),
+            AdverseKind::Page => Some(FlashKind::Page),
+            AdverseKind::Dftl => Some(FlashKind::Dftl),
+            AdverseKind::Bast => Some(FlashKind::Bast),
+            AdverseKind::Fast => Some(FlashKind::Fast),
+            AdverseKind::Block => Some(FlashKind::Block),
+            AdverseKind::Slc => Some(FlashKind::Slc),
             _ => None,
         }
     }
@@ -117,7 +117,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
     /// What it puts at its worst.
-    pub kind: Kind,
+    pub kind: AdverseKind,
     /// What does the IO.
     pub body: DrawnBody,
     /// What disturbs it.
@@ -169,7 +169,7 @@ pub(super) fn one_of<T: Copy>(rng: &mut Rng, all: &[T]) -> T {
 pub fn draw(seed: u64, number: u64) -> Drawn {
     let seed = derive_seed(seed, number);
     let rng = &mut Rng::new(seed);
-    let kind = Kind::ALL[(number % Kind::ALL.len() as u64) as usize];
+    let kind = AdverseKind::ALL[(number % AdverseKind::ALL.len() as u64) as usize];
     let upsets = upsets(kind, rng);
     let body = match kind.flash() {
         Some(flash) => DrawnBody::Flash(flash::draw(flash, rng).1),
@@ -178,21 +178,21 @@ pub fn draw(seed: u64, number: u64) -> Drawn {
     Drawn { kind, body, upsets, seed: derive_seed(seed, 1) }
 }
 
-fn upsets(kind: Kind, rng: &mut Rng) -> Upsets {
+fn upsets(kind: AdverseKind, rng: &mut Rng) -> Upsets {
     let mut all = Upsets { noise: log_uniform(rng, 0.01, 0.25), ..Upsets::default() };
     let worst = |k| kind == k;
-    if worst(Kind::Shifting) || chance(rng, 0.1) {
+    if worst(AdverseKind::Shifting) || chance(rng, 0.1) {
         all.shift = log_uniform(rng, 0.02, 0.25);
     }
-    if worst(Kind::HeavyTail) || chance(rng, 0.1) {
+    if worst(AdverseKind::HeavyTail) || chance(rng, 0.1) {
         let (share, exponent) = (log_uniform(rng, 0.001, 0.02), 1.5 + rng.unit());
         all.tail = Some(Tail { share, exponent });
     }
-    if worst(Kind::Stalling) {
+    if worst(AdverseKind::Stalling) {
         let (every_ios, length_ns) = (log_uniform(rng, 5e3, 2e5), log_uniform(rng, 0.5e9, 4e9));
         all.stalls = Some(Stalls { every_ios, length_ns });
     }
-    if worst(Kind::Neighbour) {
+    if worst(AdverseKind::Neighbour) {
         let (stays_ns, factor) = (log_uniform(rng, 0.2e9, 20e9), log_uniform(rng, 1.2, 3.0));
         let away_ns = stays_ns * log_uniform(rng, 1.0, 10.0);
         all.neighbour = Some(Neighbour { stays_ns, away_ns, factor });
@@ -200,51 +200,51 @@ fn upsets(kind: Kind, rng: &mut Rng) -> Upsets {
     all
 }
 
-fn turns(kind: Kind, ratio: f64, rng: &mut Rng) -> Turns {
+fn turns(kind: AdverseKind, ratio: f64, rng: &mut Rng) -> TurnRule {
     // An expensive write costs at most some hundred times a cheap one.
     let least = ((ratio - 1.0) / 300.0).max(0.02);
     let share = log_uniform(rng, least, 0.6);
     let cycle = |ios: f64, wander: f64| {
         let expensive = (share * ios).round().max(1.0);
-        Turns::Cycle { ios: ios.round(), share: expensive / ios.round(), wander }
+        TurnRule::Cycle { ios: ios.round(), share: expensive / ios.round(), wander }
     };
     let ordinary = log_uniform(rng, (1.5 / share).max(4.0), 300.0);
     match kind {
-        Kind::Wandering => cycle(ordinary, 0.05 + 0.2 * rng.unit()),
-        Kind::LongPeriod => cycle(log_uniform(rng, 600.0, 8000.0), 0.0),
-        Kind::ShortStartUp => cycle(log_uniform(rng, 30.0, 300.0), 0.02),
+        AdverseKind::Wandering => cycle(ordinary, 0.05 + 0.2 * rng.unit()),
+        AdverseKind::LongPeriod => cycle(log_uniform(rng, 600.0, 8000.0), 0.0),
+        AdverseKind::ShortStartUp => cycle(log_uniform(rng, 30.0, 300.0), 0.02),
         _ => match rng.below(3) {
-            0 => Turns::Even,
-            1 => Turns::Chance { share },
+            0 => TurnRule::Even,
+            1 => TurnRule::Chance { share },
             _ => cycle(ordinary, 0.03 * rng.unit()),
         },
     }
 }
 
-fn start_up(kind: Kind, turns: Turns, rng: &mut Rng) -> Option<StartUp> {
-    let cycle = if let Turns::Cycle { ios, .. } = turns { ios } else { 20.0 };
+fn start_up(kind: AdverseKind, turns: TurnRule, rng: &mut Rng) -> Option<RuledStartUp> {
+    let cycle = if let TurnRule::Cycle { ios, .. } = turns { ios } else { 20.0 };
     let refill_ns = log_uniform(rng, 0.2e9, 5e9);
     let ios = |ios: f64| ios.round() as u64;
     match kind {
-        Kind::Ramp => {
+        AdverseKind::Ramp => {
             let least = (3.0 * cycle).max(40.0);
-            Some(StartUp { ios: ios(log_uniform(rng, least, 2000.0)), ramp: true, refill_ns })
+            Some(RuledStartUp { ios: ios(log_uniform(rng, least, 2000.0)), ramp: true, refill_ns })
         }
-        Kind::ShortStartUp => {
+        AdverseKind::ShortStartUp => {
             let least = (0.3 * cycle).max(8.0);
-            Some(StartUp { ios: ios(log_uniform(rng, least, 2.0 * cycle)), ramp: false, refill_ns })
+            Some(RuledStartUp { ios: ios(log_uniform(rng, least, 2.0 * cycle)), ramp: false, refill_ns })
         }
-        Kind::LongPeriod => None,
+        AdverseKind::LongPeriod => None,
         _ => chance(rng, 0.3).then(|| {
             let least = (2.0 * cycle).max(20.0);
-            StartUp { ios: ios(log_uniform(rng, least, 1.5 * least + 300.0)), ramp: false, refill_ns }
+            RuledStartUp { ios: ios(log_uniform(rng, least, 1.5 * least + 300.0)), ramp: false, refill_ns }
         }),
     }
 }
 
-fn units(kind: Kind, rng: &mut Rng) -> Vec<(u64, f64)> {
+fn units(kind: AdverseKind, rng: &mut Rng) -> Vec<(u64, f64)> {
     let how_many = match kind {
-        Kind::Levels => 2 + rng.below(2),
+        AdverseKind::Levels => 2 + rng.below(2),
         _ => u64::from(chance(rng, 0.4)),
     };
     let mut units = Vec::new();
@@ -259,20 +259,20 @@ fn units(kind: Kind, rng: &mut Rng) -> Vec<(u64, f64)> {
     units
 }
 
-fn drift(kind: Kind, rng: &mut Rng) -> Drift {
-    if kind != Kind::Drifting {
-        return Drift::None;
+fn drift(kind: AdverseKind, rng: &mut Rng) -> WriteDrift {
+    if kind != AdverseKind::Drifting {
+        return WriteDrift::None;
     }
     let (over, factor) = (log_uniform(rng, 2e4, 4e5), log_uniform(rng, 1.15, 2.5));
     match rng.below(3) {
-        0 => Drift::Step { at: over, factor },
-        1 => Drift::Saturating { over, factor },
-        _ => Drift::Wave { over, factor },
+        0 => WriteDrift::Step { at: over, factor },
+        1 => WriteDrift::Saturating { over, factor },
+        _ => WriteDrift::Wave { over, factor },
     }
 }
 
-fn ruled(kind: Kind, rng: &mut Rng) -> Ruled {
-    let gentle = kind == Kind::Gentle || chance(rng, 0.5);
+fn ruled(kind: AdverseKind, rng: &mut Rng) -> Ruled {
+    let gentle = kind == AdverseKind::Gentle || chance(rng, 0.5);
     let ratio = if gentle { log_uniform(rng, 1.0, 6.0) } else { log_uniform(rng, 6.0, 40.0) };
     let turns = turns(kind, ratio, rng);
     let start_up = start_up(kind, turns, rng);
@@ -283,7 +283,7 @@ fn ruled(kind: Kind, rng: &mut Rng) -> Ruled {
         let stretches = one_of(rng, &[4, 16, 64]);
         (stretches, ((area / stretches as f64) as u64).max(65536) / 32768 * 32768)
     });
-    let cliff = (kind == Kind::Cliff).then(|| Cliff {
+    let cliff = (kind == AdverseKind::Cliff).then(|| Cliff {
         bytes: log_uniform(rng, 8.0 * MIB, 512.0 * MIB),
         factor: log_uniform(rng, 1.5, 10.0),
         bytes_a_second: log_uniform(rng, MIB, 64.0 * MIB),

@@ -2,7 +2,7 @@
 //!
 //! Method: a write that goes on where one of the last streams ended takes the cheap time.
 //! Any other is cheap in the stretches that were last written out of order (how many, and
-//! how long each is, is the device's), and else takes its turn by [`Turns`]. On top of it:
+//! how long each is, is the device's), and else takes its turn by [`TurnRule`]. On top of it:
 //! a start-up that may be a ramp or shorter than a cycle, a cache that writes fall out of
 //! ([`Cliff`]), reads slowed by what writes left behind and less and less so, several
 //! levels of alignment, and a drift that is no line.
@@ -22,7 +22,7 @@ const STREAMS: usize = 512;
 
 /// When writes out of order are expensive.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Turns {
+pub enum TurnRule {
     /// All cost the same.
     Even,
     /// A share of them, at random.
@@ -44,7 +44,7 @@ pub enum Turns {
 
 /// Writes after a rest cost less.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StartUp {
+pub struct RuledStartUp {
     /// Writes until the full cost.
     pub ios: u64,
     /// The cost rises evenly over these writes; else at their end.
@@ -66,7 +66,7 @@ pub struct Cliff {
 
 /// How writes become more expensive as they go on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Drift {
+pub enum WriteDrift {
     /// They do not.
     None,
     /// All at once.
@@ -92,19 +92,19 @@ pub enum Drift {
     },
 }
 
-impl Drift {
+impl WriteDrift {
     fn after(self, writes: f64) -> f64 {
         match self {
-            Drift::None => 1.0,
-            Drift::Step { at, factor } => {
+            WriteDrift::None => 1.0,
+            WriteDrift::Step { at, factor } => {
                 if writes >= at {
                     factor
                 } else {
                     1.0
                 }
             }
-            Drift::Saturating { over, factor } => 1.0 + (factor - 1.0) * (1.0 - (-writes / over).exp()),
-            Drift::Wave { over, factor } => {
+            WriteDrift::Saturating { over, factor } => 1.0 + (factor - 1.0) * (1.0 - (-writes / over).exp()),
+            WriteDrift::Wave { over, factor } => {
                 1.0 + (factor - 1.0) * 0.5 * (1.0 - (std::f64::consts::TAU * writes / over).cos())
             }
         }
@@ -125,9 +125,9 @@ pub struct Ruled {
     /// Writes out of order cost so many times a cheap one, on average.
     pub ratio: f64,
     /// Which of them are the expensive ones.
-    pub turns: Turns,
-    /// See [`StartUp`].
-    pub start_up: Option<StartUp>,
+    pub turns: TurnRule,
+    /// See [`RuledStartUp`].
+    pub start_up: Option<RuledStartUp>,
     /// See [`Cliff`].
     pub cliff: Option<Cliff>,
     /// For how long reads are slow after an expensive write, and how many times as long
@@ -140,16 +140,16 @@ pub struct Ruled {
     /// Units, ascending, and how many times as long a write takes that is aligned to all
     /// before but not to it; falling.
     pub units: Vec<(u64, f64)>,
-    /// See [`Drift`].
-    pub drift: Drift,
+    /// See [`WriteDrift`].
+    pub drift: WriteDrift,
 }
 
 impl Ruled {
     /// The share of expensive ones among writes out of order.
     fn share(&self) -> f64 {
         match self.turns {
-            Turns::Even => 1.0,
-            Turns::Chance { share } | Turns::Cycle { share, .. } => share,
+            TurnRule::Even => 1.0,
+            TurnRule::Chance { share } | TurnRule::Cycle { share, .. } => share,
         }
     }
 
@@ -187,7 +187,7 @@ pub(super) struct RuledState {
 
 impl RuledState {
     pub(super) fn new(truth: Ruled, seed: u64) -> RuledState {
-        let length = if let Turns::Cycle { ios, .. } = truth.turns { ios } else { 1.0 };
+        let length = if let TurnRule::Cycle { ios, .. } = truth.turns { ios } else { 1.0 };
         RuledState {
             truth,
             rng: Rng::new(seed),
@@ -242,9 +242,9 @@ impl RuledState {
     /// Whether the next write out of order is an expensive one.
     fn turn(&mut self) -> bool {
         match self.truth.turns {
-            Turns::Even => true,
-            Turns::Chance { share } => self.rng.unit() < share,
-            Turns::Cycle { ios, share, wander } => {
+            TurnRule::Even => true,
+            TurnRule::Chance { share } => self.rng.unit() < share,
+            TurnRule::Cycle { ios, share, wander } => {
                 let (place, length) = self.cycle;
                 self.cycle.0 += 1.0;
                 if self.cycle.0 >= length {

@@ -1,5 +1,5 @@
-use super::draw::{Drawn, DrawnBody, Kind, draw};
-use super::ruled::{Cliff, Drift, Ruled, StartUp, Turns};
+use super::draw::{AdverseKind, Drawn, DrawnBody, draw};
+use super::ruled::{Cliff, Ruled, RuledStartUp, TurnRule, WriteDrift};
 use super::*;
 use uflip_device::{Arrival, KeepAll, Mode};
 
@@ -10,14 +10,14 @@ fn plain() -> Ruled {
         rr_ns: 2e5,
         sw_ns: 1e5,
         ratio: 4.0,
-        turns: Turns::Even,
+        turns: TurnRule::Even,
         start_up: None,
         cliff: None,
         lasting: None,
         stretches: Some((4, 1 << 20)),
         streams: 4,
         units: Vec::new(),
-        drift: Drift::None,
+        drift: WriteDrift::None,
     }
 }
 
@@ -70,19 +70,19 @@ fn ratio_area_streams_and_levels_are_as_told() {
 
 #[test]
 fn ramps_cycles_cliffs_and_drifts_are_as_told() {
-    let start_up = |ramp| Some(StartUp { ios: 100, ramp, refill_ns: 1e9 });
+    let start_up = |ramp| Some(RuledStartUp { ios: 100, ramp, refill_ns: 1e9 });
     let ramp = of(Ruled { start_up: start_up(true), stretches: None, ..plain() }, scattered(200, 1 << 30));
     assert_eq!([ramp[1], ramp[50], ramp[100], ramp[199]], [103_000, 250_000, 400_000, 400_000]);
     let step = of(Ruled { start_up: start_up(false), stretches: None, ..plain() }, scattered(200, 1 << 30));
     assert_eq!((step[99], step[100]), (100_000, 400_000));
-    let cycle = Turns::Cycle { ios: 1000.0, share: 0.01, wander: 0.0 };
+    let cycle = TurnRule::Cycle { ios: 1000.0, share: 0.01, wander: 0.0 };
     let long = of(Ruled { turns: cycle, stretches: None, ..plain() }, scattered(4000, 1 << 30));
     assert_eq!(long.iter().filter(|ns| **ns > 1_000_000).count(), 40);
     assert!((mean(&long) / 4e5 - 1.0).abs() < 0.01);
     let cliff = Some(Cliff { bytes: 1048576.0, factor: 5.0, bytes_a_second: 1e9 });
     let falls = of(Ruled { cliff, ..plain() }, (0..100u64).map(|i| i * 32768));
     assert_eq!((falls[20], falls[60]), (100_000, 500_000));
-    let drift = Drift::Step { at: 50.0, factor: 2.0 };
+    let drift = WriteDrift::Step { at: 50.0, factor: 2.0 };
     let steps = of(Ruled { drift, ..plain() }, (0..100u64).map(|i| i * 32768));
     assert_eq!((steps[49], steps[50]), (100_000, 200_000));
 }
@@ -108,7 +108,7 @@ fn upsets_have_the_mean_they_tell_and_do_not_touch_the_body() {
 #[test]
 fn the_same_number_is_the_same_device_and_all_kinds_can_be_built() {
     let drawn: Vec<Drawn> = (0..54).map(|n| draw(7, n)).collect();
-    assert_eq!(drawn[..18].iter().map(|d| d.kind).collect::<Vec<_>>(), Kind::ALL);
+    assert_eq!(drawn[..18].iter().map(|d| d.kind).collect::<Vec<_>>(), AdverseKind::ALL);
     for (n, d) in drawn.iter().enumerate() {
         assert_eq!(*d, draw(7, n as u64));
         assert_ne!(d.seed, draw(8, n as u64).seed);

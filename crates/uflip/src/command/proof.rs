@@ -21,7 +21,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uflip_analysis::score::{Drifted, KnownFigures, MeasuredFigures, Score, Tally, score};
 use uflip_device::rng::{Rng, derive_seed};
-use uflip_device::{Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Stop, Stream};
+use uflip_device::{
+    Device, DeviceError, Geometry, Nanos, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
+};
 use uflip_measure::auto::AutoOptions;
 use uflip_measure::{Baseline, Curve, MicroBenchmark, Override, PlanOptions, Preset, State, make_plan};
 use uflip_sim::known::draw::draw;
@@ -86,7 +88,7 @@ fn one(number: u64, seed: u64, stop: &Stop) -> anyhow::Result<Score> {
     let truth = draw(&mut Rng::new(seed));
     let device = Mutex::new(KnownDevice::new(truth, derive_seed(seed, 1)));
     let plan = plan_options(seed)?;
-    let mut shared = Shared(&device);
+    let mut shared = SharedDevice(&device);
     let geometry = shared.geometry();
     let fixed = make_plan(&plan, geometry)?;
     let options = AutoOptions { plan, geometry, virtual_time: true, budget: None, pause_between: None };
@@ -121,9 +123,9 @@ fn locked<T>(device: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// A device that can be asked how it is while it is measured.
-struct Shared<'a>(&'a Mutex<KnownDevice>);
+struct SharedDevice<'a, D>(&'a Mutex<D>);
 
-impl Device for Shared<'_> {
+impl<D: Device + Send> Device for SharedDevice<'_, D> {
     fn geometry(&self) -> Geometry {
         locked(self.0).geometry()
     }
@@ -143,6 +145,9 @@ impl Device for Shared<'_> {
     }
     fn is_virtual(&self) -> bool {
         true
+    }
+    fn snapshot(&mut self, ask: Snapshot) -> bool {
+        locked(self.0).snapshot(ask)
     }
 }
 

@@ -300,7 +300,10 @@ fn run_promptly(program: &str, args: &[&str]) -> String {
 fn uflip_median_ms(target: &str, base: &str) -> f64 {
     let args = ["pattern", target, "--base", base, "--io-count", IOS, "--seed", "7", "--json"];
     let binary = env!("CARGO_BIN_EXE_uflip");
-    let out = run_promptly(binary, &[&args[..], &["--erase-device", target]].concat());
+    // A model in virtual time needs no consent.
+    let consent = ["--erase-device", target];
+    let consent = if target.starts_with("sim:") { &[][..] } else { &consent[..] };
+    let out = run_promptly(binary, &[&args[..], consent].concat());
     let facts: Value = serde_json::from_str(&out).unwrap();
     facts["stats"]["running"]["p50_ns"].as_f64().expect("a median") / 1e6
 }

@@ -74,7 +74,9 @@ fn told(dir: &Path, pristine: Option<&Path>) -> Result<(Value, Vec<String>), Str
     said.extend(profile.soundness.iter().map(|f| f.statement.clone()));
     // What is made again in silence would be enough for these.
     said.retain(|text| !text.contains("profile.json") && !text.contains("report.html"));
-    let mut figures = serde_json::json!([view, profile, null]);
+    // The page and the export show each run's own, too.
+    let runs: Vec<_> = contents.runs.iter().map(|row| (row.spec.id, &row.stats)).collect();
+    let mut figures = serde_json::json!([view, profile, null, runs]);
     for (at, gone) in [(0, "alerts"), (0, "notes"), (0, "soundness"), (1, "soundness"), (1, "derived_from")] {
         figures[at].as_object_mut().unwrap().remove(gone).unwrap();
     }

@@ -310,8 +310,8 @@ fn a_simulated_device_tells_its_work_in_row_profile_show_and_report() {
     let of_all = work["write_amplification_of_all"].as_f64().unwrap();
     assert!(by_reads > 0, "the buffer is written back while reads are measured");
     assert!(
-        (of_all / (programmed as f64 / written as f64) - 1.0).abs() < 1e-4,
-        "{of_all} is no sum of {programmed}"
+        (of_all / (programmed as f64 / written as f64) - 1.0).abs() < 5e-4,
+        "{of_all} is not {programmed} over {written}, to four digits"
     );
     let (shown, _) = expect(folder.path(), 0, &["show", "out", "--json"]);
     let shown: Value = serde_json::from_str(&shown).unwrap();

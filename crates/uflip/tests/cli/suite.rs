@@ -225,7 +225,7 @@ fn figures_of(folder: &Path, report: &Value) {
     let alike =
         |value: &Value, text: &str| (number(value) / text.parse::<f64>().unwrap() - 1.0).abs() < 1e-12;
     let drawn =
-        ["figure3.1-std", "figure3.2-many-4K", "figure3.4a", "figure3.4b-RW", "figureC.3", "figureC.4"];
+        ["figure3.1-std", "figure3.2-many-RW-4K-1", "figure3.4a", "figure3.4b-RW", "figureC.3", "figureC.4"];
     for name in drawn {
         assert!(!csv(name).is_empty(), "{name}");
         for ending in ["svg", "png"] {
@@ -326,7 +326,9 @@ fn fio_runs_what_is_written_for_it_and_its_log_is_a_trace() {
         .collect();
     assert_eq!(seen, [(20, 0), (0, 20), (0, 16), (0, 12)]);
     let (back, _) = expect(folder, 0, &["job", "./x.bin", "a.fio", "--print"]);
-    for line in ["rr bs=4K count=20", "rw bs=4K count=20", "sw bs=64K count=16", "rw bs=8K count=12 sync=4"] {
+    for line in
+        ["rr bs=4K bytes=80K", "rw bs=4K bytes=80K", "sw bs=64K bytes=1M", "rw bs=8K bytes=96K sync=4"]
+    {
         assert!(back.contains(line), "{line} in\n{back}");
     }
     let trace = ["--name=t", "--filename=x.bin", "--rw=randwrite", "--bs=4k", "--size=8m", "--number_ios=10"];

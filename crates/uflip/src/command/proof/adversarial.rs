@@ -5,24 +5,22 @@
 //! began and when it ended, that nothing disturbs; of lengths, what was drawn. How a figure
 //! is held against it: `analysis/src/score/adversarial.rs`. Same seed, same figures.
 
-use super::{ProofArgs, each, locked, plan_options};
+use super::{ProofArgs, SharedDevice, each, locked, plan_options};
 use crate::command::{print, print_json};
 use crate::interrupt::STOP;
 use crate::lab::{self, Measured};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use uflip_analysis::score::adversarial::{Judged, Known, Outcome, TruePoint, Truths, judge};
+use uflip_analysis::score::adversarial::{FigureOutcome, Judged, KnownSpan, TruePoint, Truths, judge};
 use uflip_device::rng::derive_seed;
-use uflip_device::{
-    Device, DeviceError, Geometry, KeepAll, Nanos, Recorder, RunEnd, RunLimits, Snapshot, Stop, Stream,
-};
+use uflip_device::{Device, KeepAll, Nanos, RunLimits, Stop};
 use uflip_measure::auto::AutoOptions;
 use uflip_measure::run::RunSpec;
 use uflip_measure::{Baseline, Curve, MicroBenchmark, Override, State};
 use uflip_sim::adverse::AdverseDevice;
-use uflip_sim::adverse::draw::{Drawn, DrawnBody, Kind, draw};
-use uflip_sim::adverse::ruled::{Drift, Ruled, Turns};
+use uflip_sim::adverse::draw::{AdverseKind, Drawn, DrawnBody, draw};
+use uflip_sim::adverse::ruled::{Ruled, TurnRule, WriteDrift};
 
 /// IOs of which the latter half is a true mean: of mechanics, of a device by rule.
 const TRUE_IOS: [u64; 2] = [12_288, 32_768];
@@ -34,7 +32,7 @@ const WORST: usize = 20;
 /// One device and its figures.
 struct Judgement {
     number: u64,
-    kind: Kind,
+    kind: AdverseKind,
     figures: Vec<Judged>,
 }
 
@@ -65,7 +63,7 @@ fn one(number: u64, seed: u64, stop: &Stop) -> anyhow::Result<Judgement> {
     if matches!(drawn.body, DrawnBody::Flash(_)) {
         plan.state = State::Complete;
     }
-    let mut shared = Shared(&device);
+    let mut shared = SharedDevice(&device);
     let geometry = shared.geometry();
     let options = AutoOptions { plan, geometry, virtual_time: true, budget: None, pause_between: None };
     let mut began = None;
@@ -133,7 +131,7 @@ fn by_rule(truths: &mut Truths, ruled: &Ruled, at: [&AdverseDevice; 2]) {
     let visible = ruled.ratio > 1.5;
     truths.start_up_ios = start_up(ruled).filter(|_| visible);
     truths.period_ios = period(ruled).filter(|_| visible);
-    truths.others_are_even = ruled.cliff.is_none() && ruled.drift == Drift::None;
+    truths.others_are_even = ruled.cliff.is_none() && ruled.drift == WriteDrift::None;
     truths.lasting_ns = ruled.lasting.map(|(ns, times)| ns * (1.0 - OVER / (times - 1.0)));
     let drifted = at.map(AdverseDevice::drifted);
     truths.drift = drifted[0].zip(drifted[1]).map(|(before, after)| after / before);
@@ -142,48 +140,19 @@ fn by_rule(truths: &mut Truths, ruled: &Ruled, at: [&AdverseDevice; 2]) {
     }
 }
 
-fn start_up(ruled: &Ruled) -> Known {
+fn start_up(ruled: &Ruled) -> KnownSpan {
     Some(ruled.start_up.map(|s| [s.ios as f64; 2]))
 }
 
-fn period(ruled: &Ruled) -> Known {
+fn period(ruled: &Ruled) -> KnownSpan {
     Some(match ruled.turns {
-        Turns::Cycle { ios, wander, .. } if wander > 0.03 => Some([ios / 1.25, ios * 1.25]),
-        Turns::Cycle { ios, .. } => Some([ios; 2]),
-        Turns::Even | Turns::Chance { .. } => None,
+        TurnRule::Cycle { ios, wander, .. } if wander > 0.03 => Some([ios / 1.25, ios * 1.25]),
+        TurnRule::Cycle { ios, .. } => Some([ios; 2]),
+        TurnRule::Even | TurnRule::Chance { .. } => None,
     })
 }
 
-/// A device that can be copied while it is measured.
-struct Shared<'a>(&'a Mutex<AdverseDevice>);
-
-impl Device for Shared<'_> {
-    fn geometry(&self) -> Geometry {
-        locked(self.0).geometry()
-    }
-    fn run(
-        &mut self,
-        streams: Vec<Stream>,
-        recorder: &dyn Recorder,
-        limits: RunLimits<'_>,
-    ) -> Result<RunEnd, DeviceError> {
-        locked(self.0).run(streams, recorder, limits)
-    }
-    fn idle(&mut self, pause: Nanos, stop: &Stop) {
-        locked(self.0).idle(pause, stop);
-    }
-    fn now(&self) -> Nanos {
-        locked(self.0).now()
-    }
-    fn is_virtual(&self) -> bool {
-        true
-    }
-    fn snapshot(&mut self, ask: Snapshot) -> bool {
-        locked(self.0).snapshot(ask)
-    }
-}
-
-/// Figures by outcome, in the order of [`Outcome::ALL`].
+/// Figures by outcome, in the order of [`FigureOutcome::ALL`].
 type Counts = [u64; 4];
 
 fn count<'a>(figures: impl Iterator<Item = &'a Judged>) -> Counts {
@@ -212,7 +181,7 @@ fn table<'a>(
 
 /// The figures that are most wrong without a word.
 fn worst(all: &[Judgement]) -> Vec<(&Judgement, &Judged)> {
-    let silent = |f: &&Judged| f.outcome == Outcome::WrongSilent;
+    let silent = |f: &&Judged| f.outcome == FigureOutcome::WrongSilent;
     let mut worst: Vec<_> =
         all.iter().flat_map(|one| one.figures.iter().filter(silent).map(move |f| (one, f))).collect();
     worst.sort_by(|a, b| b.1.off.total_cmp(&a.1.off));
@@ -220,13 +189,13 @@ fn worst(all: &[Judgement]) -> Vec<(&Judgement, &Judged)> {
     worst
 }
 
-fn share(counts: Counts, outcome: Outcome) -> f64 {
+fn share(counts: Counts, outcome: FigureOutcome) -> f64 {
     counts[outcome as usize] as f64 / counts.iter().sum::<u64>().max(1) as f64
 }
 
 fn row(name: &str, counts: Counts) -> String {
     let cells: String =
-        Outcome::ALL.iter().map(|o| format!("{:>12.1} %", 100.0 * share(counts, *o))).collect();
+        FigureOutcome::ALL.iter().map(|o| format!("{:>12.1} %", 100.0 * share(counts, *o))).collect();
     format!("{name:<20}{:>7}{cells}\n", counts.iter().sum::<u64>())
 }
 
@@ -294,7 +263,7 @@ fn one_as_text(drawn: &Drawn, one: &Judgement) -> String {
 
 /// What was asked for, what came out, and whether that is enough.
 fn targets(total: Counts) -> [(&'static str, f64, bool); 2] {
-    let (right, silent) = (share(total, Outcome::Right), share(total, Outcome::WrongSilent));
+    let (right, silent) = (share(total, FigureOutcome::Right), share(total, FigureOutcome::WrongSilent));
     [
         ("wrong and silent: at most 2 % of the figures", silent, silent <= 0.02),
         ("right and decided: at least 75 %", right, right >= 0.75),
@@ -306,7 +275,7 @@ fn figure_json(f: &Judged) -> Value {
 }
 
 fn counts_json(counts: Counts) -> Value {
-    Outcome::ALL.iter().map(|o| (o.name().to_string(), Value::from(counts[*o as usize]))).collect()
+    FigureOutcome::ALL.iter().map(|o| (o.name().to_string(), Value::from(counts[*o as usize]))).collect()
 }
 
 fn as_json(all: &[Judgement], seed: u64, args: &ProofArgs) -> Value {
@@ -343,14 +312,14 @@ mod tests {
     fn figures_of_every_sort_are_judged_and_most_are_right() {
         let numbers = [4, 6, 11, 16];
         let all = each(0..4, &Stop::new(), &|at| one(numbers[at as usize], 1, &Stop::new())).unwrap();
-        let kinds = [Kind::Block, Kind::Gentle, Kind::Levels, Kind::Shifting];
+        let kinds = [AdverseKind::Block, AdverseKind::Gentle, AdverseKind::Levels, AdverseKind::Shifting];
         assert_eq!(all.iter().map(|one| one.kind).collect::<Vec<_>>(), kinds);
         for figure in ["mean of SR", "locality area", "partitions", "alignment unit", "reverse factor"] {
             let judged = all.iter().filter(|one| one.figures.iter().any(|f| f.figure == figure)).count();
             assert_eq!(judged, 4, "{figure}");
         }
         let total = count(all.iter().flat_map(|one| &one.figures));
-        assert!(share(total, Outcome::Right) >= 0.75, "{}", as_text(&all, 1));
+        assert!(share(total, FigureOutcome::Right) >= 0.75, "{}", as_text(&all, 1));
     }
 
     /// A profile that says something else is seen to be wrong, and silent without a finding.
@@ -360,10 +329,10 @@ mod tests {
             figure: "partitions",
             truth: Some([4.0; 2]),
             found: Some(64.0),
-            outcome: Outcome::WrongSilent,
+            outcome: FigureOutcome::WrongSilent,
             off: 16.0,
         };
-        let all = [Judgement { number: 3, kind: Kind::Gentle, figures: vec![wrong] }];
+        let all = [Judgement { number: 3, kind: AdverseKind::Gentle, figures: vec![wrong] }];
         let text = as_text(&all, 5);
         assert!(text.contains("NOT MET") && text.contains("--device 3"), "{text}");
     }
