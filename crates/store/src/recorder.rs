@@ -40,7 +40,7 @@ use uflip_measure::run::RunStats;
 pub const CHUNK_RECORDS: usize = crate::records::ROW_GROUP_ROWS;
 
 /// Memory set aside for records unless told otherwise.
-pub const DEFAULT_RESERVE: Bytes = Bytes(33 << 20);
+pub const DEFAULT_RESERVE: Bytes = Bytes(30 << 20);
 
 /// Sizes of chunks and how many of each are ready while somebody watches:
 /// 5 MiB in all.

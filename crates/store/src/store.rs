@@ -343,7 +343,7 @@ impl Store {
         self.durability = durability;
     }
 
-    /// Sets the memory for records; 33 MiB at first. Between runs only.
+    /// Sets the memory for records; 30 MiB at first. Between runs only.
     pub fn set_reserve(&mut self, reserve: Bytes) {
         self.abandon();
         self.reserve = Reserve::new(reserve);
