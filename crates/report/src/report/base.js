@@ -21,7 +21,9 @@ const svg = (name, attributes, ...children) => fill(document.createElementNS(SVG
 // Three significant digits, but all digits before the point.
 function three(value) {
   if (value === 0 || Math.abs(value) >= 99.95) return Math.round(value).toLocaleString("en");
-  return value.toFixed(Math.abs(value) >= 9.995 ? 1 : Math.abs(value) >= 0.9995 ? 2 : 3);
+  const decimals = Math.abs(value) >= 9.995 ? 1 : Math.abs(value) >= 0.9995 ? 2 : 3;
+  // Halves go up, as in the terminal.
+  return (Math.round(value * 10 ** decimals) / 10 ** decimals).toFixed(decimals);
 }
 const NONE = "–";
 function time(ns) {
